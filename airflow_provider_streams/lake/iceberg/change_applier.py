@@ -50,6 +50,7 @@ from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_
 from airflow_provider_streams.lake.iceberg.files.locations import data_location
 from airflow_provider_streams.lake.iceberg.files.table_files import files_of, storage_of
 from airflow_provider_streams.lake.iceberg.files.window_partitions import partition_fields
+from airflow_provider_streams.lake.iceberg.overwrite import overwrite_of
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, is_owned, mark_of
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import commit_facts, properties_of
@@ -225,7 +226,7 @@ class _Attempt:
             made.set_properties({MARKERS: str(markers), **self._properties(), **merging(made)})
             facts = {**facts, MARKERS: str(markers)}
             if old:
-                with made.update_snapshot(snapshot_properties=facts).overwrite() as removal:
+                with overwrite_of(made, facts) as removal:
                     for task in old:
                         removal.delete_data_file(task.file)
             with made.update_snapshot(snapshot_properties=facts).merge_append() as append:

@@ -28,6 +28,7 @@ from airflow_provider_streams.lake.iceberg.files.table_files import (
     target_in,
     windows_in,
 )
+from airflow_provider_streams.lake.iceberg.overwrite import overwrite_of
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, mark_of
 from airflow_provider_streams.lake.storage import place_in
 from airflow_provider_streams.lake.table_properties import COMPACTED, refuse_other_mark
@@ -97,7 +98,7 @@ class _Swap:
             check_same_columns(self.target, one.target.schema, table.schema())
         location = data_location(table)
         made = table.transaction()
-        with made.update_snapshot(snapshot_properties=dict(facts)).overwrite() as overwrite:
+        with overwrite_of(made, facts) as overwrite:
             for path in (path for one in self.chosen for path in one.old.paths):
                 overwrite.delete_data_file(live[path].file)
             for one in self.chosen:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 
 import pyarrow as pa
 import pytest
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import EqualTo, visitors
 
 from airflow_provider_streams.lake.connections import given
 from airflow_provider_streams.lake.iceberg.files import file_io
@@ -130,3 +132,26 @@ def test_lengths_are_known_after_rollbacks_deletes_and_expiry(opened):
     filled(sink, 6)
     assert opened_by(opened, sink, 50)[0] <= 2
     assert list(ids(sink)) == [*(hour(number) for number in range(6)), hour(50)]
+
+
+@pytest.mark.parametrize("partition_by", ["window", "hour"])
+def test_threads_that_look_for_the_replaced_files_do_not_answer_for_each_other(monkeypatch, partition_by):
+    """As on a busy machine: each thread of pyiceberg waits between its two steps."""
+    sink = new_table(partition_by=partition_by)
+    filled(sink, 8)
+    waited = Counter()
+
+    def slow(self, manifest):
+        self.partition_fields = manifest.partitions
+        waited[threading.get_ident()] += 1
+        time.sleep(0.02)
+        return visitors.visit(self.partition_filter, self)
+
+    monkeypatch.setattr(visitors._ManifestEvalVisitor, "eval", slow)
+    for number in (0, 3, 7):
+        land(sink, hour(number), rows_of(100 + number, 2))
+    assert len(waited) > 1, "several threads looked"
+    monkeypatch.undo()
+    assert {window: len(found) for window, found in ids(sink).items()} == {
+        hour(number): 2 if number in (0, 3, 7) else 1 for number in range(8)
+    }

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,17 @@ def test_spark_in_the_task_is_examined_in_a_process_of_its_own() -> None:
     assert not [one for one in check_spark(None, None) if one.level == "error"], "other settings, in the same process"
 
 
+@pytest.fixture
+def environment() -> Iterator[None]:
+    """The process's, as it was: a session of Spark Connect leaves variables that keep others from starting Spark."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("environment")
 def test_a_master_and_a_connect_server_that_do_not_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

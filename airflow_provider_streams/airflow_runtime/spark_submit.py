@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, SystemUnavailable
+from airflow_provider_streams.model.optional_dependencies import is_installed
 from airflow_provider_streams.spark.launch import cancellation
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
@@ -178,13 +179,7 @@ def _remembered(lines: Any, output: deque[str]) -> Iterator[str]:
 def check_kubernetes(conn_id: str, connection: Connection) -> None:
     """Check for the package without which Airflow's hook fails with a `NameError`; raises `PreflightFailed`."""
     on_kubernetes = connection.conn_type == "k8s" or (connection.host or "").startswith("k8s:")
-    if not on_kubernetes:
-        return
-    try:
-        is_missing = importlib.util.find_spec("airflow.providers.cncf.kubernetes") is None
-    except ModuleNotFoundError:  # its parent
-        is_missing = True
-    if is_missing:
+    if on_kubernetes and not is_installed("airflow.providers.cncf.kubernetes"):
         raise PreflightFailed(
             f"connection {conn_id!r} is of a Spark on Kubernetes, for which Airflow's Spark provider needs another "
             "package. Run: pip install apache-airflow-providers-cncf-kubernetes"

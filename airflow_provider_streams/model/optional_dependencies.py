@@ -34,12 +34,16 @@ def require(extra: str) -> None:
         MissingDependency: one of its modules is missing.
     """
     for module in MODULES[extra]:
-        try:
-            is_missing = importlib.util.find_spec(module) is None
-        except ModuleNotFoundError:  # its parent
-            is_missing = True
-        if is_missing:
+        if not is_installed(module):
             raise MissingDependency(module, extra)
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module could be imported, found out without importing it."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent
+        return False
 
 
 @contextmanager

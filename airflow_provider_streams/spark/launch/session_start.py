@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
-    NotAuthorized,
     PreflightFailed,
     StreamsError,
     SystemUnavailable,
@@ -52,15 +51,16 @@ def session_start(where: str, given: str = "") -> Iterator[None]:
         given: the user's settings of it and where they are, for messages.
 
     Raises:
-        SystemUnavailable: its cluster does not answer, or refuses the application.
-        PreflightFailed: it cannot start with these settings, or its JVM ended.
+        SystemUnavailable: its cluster does not answer, or refuses the application; or its JVM ended.
+        PreflightFailed: it cannot start with these settings.
     """
     try:
         yield
     except StreamsError:
         raise
     except ConnectionError as error:  # Py4J's, of this process to its JVM
-        raise PreflightFailed(f"{where} does not start: its JVM ended. {SEE_MESSAGES}.{_settings(given)}") from error
+        # also if the system killed it for its memory, which may not happen again
+        raise SystemUnavailable(where, f"its JVM ended as it started. {SEE_MESSAGES}.{_settings(given)}") from error
     except Exception as error:
         causes = _java_causes(error)
         if not causes:
@@ -104,7 +104,7 @@ def await_answer(spark: SparkSession, where: str) -> None:
 
     Raises:
         SystemUnavailable: it does not answer.
-        AuthenticationFailed, NotAuthorized: it refuses the token.
+        AuthenticationFailed: it refuses the token.
     """
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException  # noqa: PLC0415 - optional
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415
@@ -119,10 +119,8 @@ def await_answer(spark: SparkSession, where: str) -> None:
         found = _DETAILS.search(str(error))
         said = as_clause(" ".join((found[1] if found else str(error)).split())[:_MOST_LETTERS])
         status = error.getGrpcStatusCode().name
-        if status == "UNAUTHENTICATED":
+        if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
             raise AuthenticationFailed(where, said) from None
-        if status == "PERMISSION_DENIED":
-            raise NotAuthorized(where, "open a session", said) from None
         raise SystemUnavailable(where, said) from None
     finally:
         spark.client.set_retry_policies(patience)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from airflow_provider_streams.errors import PreflightFailed, SystemUnavailable
@@ -81,10 +84,46 @@ def test_a_cluster_that_does_not_answer_may_answer_later(java):
     assert error.retryable
 
 
-def test_a_jvm_that_ends_meanwhile_is_said_to_have_ended():
+def test_a_jvm_that_ends_meanwhile_may_start_the_next_time():
     error = raised(ConnectionRefusedError(111, "Connection refused"))
-    assert isinstance(error, PreflightFailed)
+    assert isinstance(error, SystemUnavailable)
+    assert error.retryable
     assert "its JVM ended" in str(error)
+
+
+REFUSES = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+import grpc
+from pyspark.sql import SparkSession
+from airflow_provider_streams.spark.launch.session_start import await_answer
+
+class Refusing(grpc.GenericRpcHandler):
+    def service(self, _):
+        def refuse(_, context):
+            context.abort(grpc.StatusCode[sys.argv[1]], "the token expired")
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+server = grpc.server(ThreadPoolExecutor(1), handlers=[Refusing()])
+port = server.add_insecure_port("127.0.0.1:0")
+server.start()
+session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+try:
+    await_answer(session, "the Spark Connect server")
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+os._exit(0)  # PySpark's own end would ask this server to release the session
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", ["UNAUTHENTICATED", "PERMISSION_DENIED"])
+def test_a_spark_connect_server_that_refuses_the_token_is_not_asked_again(status):
+    """In a process of its own: a session of Spark Connect leaves variables there."""
+    program = [sys.executable, "-c", REFUSES, status]
+    said = subprocess.run(program, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert said.startswith("AuthenticationFailed the Spark Connect server does not accept our credentials")
+    assert "the token expired" in said
 
 
 @pytest.mark.parametrize("error", [PreflightFailed("typed already"), ValueError("of Python")])

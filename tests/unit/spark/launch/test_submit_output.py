@@ -1,4 +1,4 @@
-"""Why spark-submit ended, from outputs of Spark 4.2."""
+"""Why spark-submit ended: lines of outputs of Spark 4.2, shortened."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ OUTPUTS = {
         """
         26/11/29 05:47:57 ERROR JavaUtils: Failed to create directory /proc/nope/blockmgr-b6bd0029
         java.nio.file.NoSuchFileException: /proc/nope
-        26/11/29 05:47:57 ERROR DiskBlockManager: Failed to create any local dir.
         26/11/29 05:47:57 INFO ShutdownHookManager: Shutdown hook called
         """,
-        "Failed to create any local dir",
+        "Failed to create directory /proc/nope/blockmgr-b6bd0029",
     ),
     "an end without words": ("26/11/29 05:47:57 INFO SparkContext: Running Spark version 4.2.0", ""),
 }

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from airflow_provider_streams.lake.delta.writer_demands import Demand, Place, demands_of
+from airflow_provider_streams.lake.delta.writer_requirements import Place, Requirement, requirements_of
 
 FRAGMENT = Path(__file__).parent / "fragments" / "delta-rules.md"
 
@@ -27,12 +27,12 @@ def _table(place: Place) -> Iterator[str]:
     yield f"## {_TITLES[place]}\n"
     yield f"| {place.value} | asks writers to | answer | how, or why |"
     yield "|---|---|---|---|"
-    for one in demands_of(place):
+    for one in requirements_of(place):
         yield f"| {_name(one)} | {one.asks} | {one.answer.value} | {one.does} |"
     yield ""
 
 
-def _name(one: Demand) -> str:
+def _name(one: Requirement) -> str:
     since = f" (writer version {one.since})" if one.since is not None else ""
     return f"`{one.name}`{since}"
 

@@ -23,7 +23,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_provider_streams.airflow_features import Feature, has
 from airflow_provider_streams.airflow_runtime.task_states import AT_WORK, CLEARED, TaskStates
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.journal.runs.run_records import Announcer
 from airflow_provider_streams.model.asset_uri_length import may_shorten, short_uri
 from airflow_provider_streams.model.sinks.placeholders import SourceTable, is_fan_out

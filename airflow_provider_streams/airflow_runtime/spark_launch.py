@@ -20,7 +20,7 @@ from airflow_provider_streams.connections.extra import extra_of
 from airflow_provider_streams.connections.spark_connection import CONNECT, TYPES, check_spark_connection
 from airflow_provider_streams.errors import InvalidRequest, foreseen
 from airflow_provider_streams.model.optional_dependencies import require
-from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched, table_untouched
+from airflow_provider_streams.model.sinks.untouched_table import left_untouched, mark_untouched, table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.settings.spark_settings import SparkSettings
 

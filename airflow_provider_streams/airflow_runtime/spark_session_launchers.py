@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_streams.errors import PreflightFailed, StreamsError, as_sentence
 from airflow_provider_streams.lake.process_lock import ProcessLock
-from airflow_provider_streams.model.sinks.untouched import table_untouched
+from airflow_provider_streams.model.sinks.untouched_table import table_untouched
 from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.launch.lazy_session import LazySession
 from airflow_provider_streams.spark.launch.program_result import read_result

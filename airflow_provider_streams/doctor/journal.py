@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from airflow_provider_streams.connections.journal import configured_journal, journal_url
 from airflow_provider_streams.doctor.disk_space import SpaceNeed
 from airflow_provider_streams.doctor.finding import Finding, Notes
-from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.errors.databases import SQLITE_NEEDS
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.stream.source import Source
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from airflow_provider_streams.errors import AccessError, InvalidRequest, Streams
 from airflow_provider_streams.hooks.base import Sampled, StreamHook
 from airflow_provider_streams.model.stream.retention import Holding, Schedule, Verdict, judge
 from airflow_provider_streams.model.stream.source import Source
-from airflow_provider_streams.model.window.lengths import length_text
+from airflow_provider_streams.model.window.length_text import length_text
 from airflow_provider_streams.model.window.window_schedule import WindowSchedule
 from airflow_provider_streams.windows.after.retention import recorded, waiting_since
 

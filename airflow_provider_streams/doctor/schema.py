@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import InvalidRequest, InvalidSchema, WindowNotReady, as_clause
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.model.schema.types import StructOf, Type, columns
 from airflow_provider_streams.systems.registry import declaration_of

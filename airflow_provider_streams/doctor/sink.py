@@ -12,7 +12,7 @@ from airflow_provider_streams.doctor.finding import Finding, Notes
 from airflow_provider_streams.doctor.schema import planned
 from airflow_provider_streams.doctor.setup import DEFAULT_READER, Setup
 from airflow_provider_streams.errors import StorageFull, StreamsError, TableOwnedByOther, TableUnavailable
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.hooks.base import StreamHook
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.lake.registry import writer_of
@@ -20,7 +20,7 @@ from airflow_provider_streams.model.optional_dependencies import MODULES, requir
 from airflow_provider_streams.model.sinks.landing import Landing, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.sinks.placeholders import is_fan_out
 from airflow_provider_streams.model.sinks.table_sink import TableSink
-from airflow_provider_streams.windows.claim.schema_compatibility import check_rows
+from airflow_provider_streams.windows.claim.plan_fits_table import check_rows
 
 if TYPE_CHECKING:
     from airflow_provider_streams.lake.storage import Storage

@@ -91,6 +91,25 @@ from airflow_provider_streams.errors.invalid_request import (
     WindowNotReady,
     WindowsOverlap,
 )
+from airflow_provider_streams.errors.journal import (
+    JournalError,
+    JournalUnavailable,
+    PlanMismatch,
+    PlanOptionsChanged,
+    SourceReplaced,
+)
+from airflow_provider_streams.errors.landing import (
+    CommitStateUnknown,
+    ConcurrentCommit,
+    CredentialsExpired,
+    RowCountDecreased,
+    RowsDiffer,
+    SinkError,
+    StorageFull,
+    TableOwnedByOther,
+    TableRecreated,
+    TableUnavailable,
+)
 from airflow_provider_streams.errors.lost_data import (
     DataLoss,
     EventsLost,
@@ -139,23 +158,6 @@ from airflow_provider_streams.errors.servers import (
     SourceNotFound,
     SystemUnavailable,
     UnknownServerError,
-)
-from airflow_provider_streams.errors.tables import (
-    CommitStateUnknown,
-    ConcurrentCommit,
-    CredentialsExpired,
-    JournalError,
-    JournalUnavailable,
-    PlanMismatch,
-    PlanOptionsChanged,
-    RowCountDecreased,
-    RowsDiffer,
-    SinkError,
-    SourceReplaced,
-    StorageFull,
-    TableOwnedByOther,
-    TableRecreated,
-    TableUnavailable,
 )
 
 __all__ = [

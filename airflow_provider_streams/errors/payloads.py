@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_provider_streams.errors.base import StreamsError, as_clause, as_sentence, because, listed
-from airflow_provider_streams.errors.counts import counted
 from airflow_provider_streams.errors.invalid_request import InvalidRequest
+from airflow_provider_streams.errors.plurals import counted
 
 
 class InvalidSchema(InvalidRequest):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_provider_streams.errors.base import StreamsError, as_clause, as_sentence, listed
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 
 
 def causes_text(failures: Mapping[str, str], most: int = 10, named: int = 90) -> str:

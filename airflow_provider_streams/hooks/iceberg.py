@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 from airflow_provider_streams.connections.table_properties import properties_of
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.hooks.testable_connection import TestableConnection
 from airflow_provider_streams.lake import connections
 from airflow_provider_streams.model.optional_dependencies import importing

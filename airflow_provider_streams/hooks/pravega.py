@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from airflow_provider_streams.model.window.basis import CutText
     from airflow_provider_streams.model.window.readiness import Readiness
     from airflow_provider_streams.systems.conditions import Condition
-    from airflow_provider_streams.systems.pravega.client import controller_calls
-    from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+    from airflow_provider_streams.systems.pravega.client.controller import stream_calls
+    from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
     from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
     from airflow_provider_streams.systems.pravega.metadata import queries
     from airflow_provider_streams.systems.pravega.metadata.queries import StreamState, Unread
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_provider_streams.systems.pravega.planning import cuts
     from airflow_provider_streams.systems.schemas import Check, Compatibility, OfferedSchema
 else:  # gRPC when used
-    controller_calls = lazy("client.controller_calls")
+    stream_calls = lazy("client.controller.stream_calls")
     queries = lazy("metadata.queries")
     administration = lazy("operations.administration")
     hold = lazy("operations.hold")
@@ -50,7 +50,7 @@ class PravegaHook(PravegaConnection):
     a name is `SourceNotFound`.
 
     `run` and `arun` take any rule of `systems.pravega` (`metadata.queries`, `planning.cuts`,
-    `operations.administration`, `operations.scaling`), and `call` and `acall` one call of `client.controller_calls`.
+    `operations.administration`, `operations.scaling`), and `call` and `acall` one call of `client.controller`.
     The named methods are the most common of them.
 
     Args:
@@ -74,11 +74,11 @@ class PravegaHook(PravegaConnection):
 
     def exists(self, stream: str) -> bool:
         """Whether there is such a stream."""
-        return self.call(controller_calls.stream_exists(self.stream(stream)))
+        return self.call(stream_calls.stream_exists(self.stream(stream)))
 
     async def aexists(self, stream: str) -> bool:
         """As `exists`, for an event loop."""
-        return await self.acall(controller_calls.stream_exists(await self.astream(stream)))
+        return await self.acall(stream_calls.stream_exists(await self.astream(stream)))
 
     def describe(self, stream: str) -> StreamState:
         """Settings, tags, head, tail and open segments of a stream."""
@@ -90,7 +90,7 @@ class PravegaHook(PravegaConnection):
 
     def stream_settings(self, stream: str) -> Settings:
         """A stream's configuration: scaling, retention, tags."""
-        return self.call(controller_calls.stream_settings(self.stream(stream)))
+        return self.call(stream_calls.stream_settings(self.stream(stream)))
 
     def head(self, stream: str) -> Cut:
         """The cut at the first event still held."""
@@ -202,7 +202,7 @@ class PravegaHook(PravegaConnection):
 
     def create_scope(self, scope: str | None = None) -> bool:
         """Make a scope (default: the connection's); False: it was there."""
-        return self.call(controller_calls.create_scope(self.scope(scope)))
+        return self.call(stream_calls.create_scope(self.scope(scope)))
 
     def create_stream(
         self,
@@ -251,7 +251,7 @@ class PravegaHook(PravegaConnection):
 
     def delete_stream(self, stream: str) -> bool:
         """Remove a sealed stream; False: it was not there."""
-        return self.call(controller_calls.delete_stream(self.stream(stream)))
+        return self.call(stream_calls.delete_stream(self.stream(stream)))
 
     def scale(self, stream: str, choose: Choice) -> tuple[KeyedSegment, ...]:
         """Scale a stream and wait for the end; its open segments afterwards.

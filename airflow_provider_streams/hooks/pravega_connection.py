@@ -26,16 +26,17 @@ def lazy(name: str) -> LazyModule:
 if TYPE_CHECKING:
     from airflow_provider_streams.model.stream.retention import Holding
     from airflow_provider_streams.model.stream.source import Source
-    from airflow_provider_streams.systems.pravega.client import controller_calls, stream_client
-    from airflow_provider_streams.systems.pravega.client.controller_call import Call
-    from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+    from airflow_provider_streams.systems.pravega.client import stream_client
+    from airflow_provider_streams.systems.pravega.client.controller import stream_calls
+    from airflow_provider_streams.systems.pravega.client.controller.call import Call
+    from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
     from airflow_provider_streams.systems.pravega.client.stream_client import AsyncClient, Client
     from airflow_provider_streams.systems.pravega.metadata import queries
     from airflow_provider_streams.systems.pravega.operations import health, retention
     from airflow_provider_streams.systems.pravega.system import PravegaSystem
 
 else:  # gRPC when used
-    controller_calls = lazy("client.controller_calls")
+    stream_calls = lazy("client.controller.stream_calls")
     stream_client = lazy("client.stream_client")
     queries = lazy("metadata.queries")
     health = lazy("operations.health")
@@ -182,7 +183,7 @@ class PravegaConnection(SettingsHook[Endpoint, "Client", "AsyncClient"], StreamH
 
     def _check_scope(self, scope: str) -> None:
         try:
-            if not scope or self.call(controller_calls.scope_exists(scope)):
+            if not scope or self.call(stream_calls.scope_exists(scope)):
                 return
         except NotAuthorized:
             return  # this user may not know

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from airflow_provider_streams.errors import CommitStateUnknown, RowsDiffer, SinkError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.data_files import ROW_GROUP_BYTES, DataFile, FileTarget
 from airflow_provider_streams.lake.file_rewriting import Unfit, remove, rewrite
 from airflow_provider_streams.model.sinks.landing import TableMark

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.folder_overlap import tables_in
 from airflow_provider_streams.lake.storage import Storage
 

@@ -11,7 +11,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.connections.journal import open_journal
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.registry import TARGET_FILE_BYTES, check_compaction, check_expiry
 from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.retry import terminal_errors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.hooks.pravega import PravegaHook
 from airflow_provider_streams.hooks.pravega_connection import one_stream
 from airflow_provider_streams.retry import terminal_errors
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_streams.model.stream.cut import Cut
     from airflow_provider_streams.model.window.basis import CutText
-    from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+    from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
     from airflow_provider_streams.systems.pravega.operations.scaling import Choice
 
 

@@ -14,13 +14,14 @@ from typing import Self
 from uuid import UUID, uuid4
 
 from airflow_provider_streams.errors import ProtocolError
-from airflow_provider_streams.systems.pravega.client import controller_calls, transaction_calls, wire_protocol
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, transaction_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller.transaction_calls import TransactionState
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Connection
 from airflow_provider_streams.systems.pravega.client.stream_client import Client
-from airflow_provider_streams.systems.pravega.client.transaction_calls import TransactionState
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 
 Event = tuple[str, bytes]
@@ -52,7 +53,7 @@ class PravegaWriter:
         """
         left = list(events)
         while left:
-            self._current = self._current or self._client.call(controller_calls.current_segments(self._stream))
+            self._current = self._current or self._client.call(segment_calls.current_segments(self._stream))
             if not self._current:
                 raise Sealed(f"{self._stream} takes no more events")
             refused: list[Event] = []
@@ -141,7 +142,7 @@ class _Appender:
         self._name, self._timeout = name, client.endpoint.request_timeout_seconds
         self._writer: UUID = uuid4()
         self._number = 0
-        token = client.call(controller_calls.delegation_token(segment.stream, pb.ACCESS_READ_WRITE))
+        token = client.call(segment_calls.delegation_token(segment.stream, pb.ACCESS_READ_WRITE))
         with ExitStack() as failed:
             self._connection: Connection = client.connect(segment)
             failed.callback(self._connection.close)

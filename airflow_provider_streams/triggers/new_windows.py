@@ -20,8 +20,8 @@ from airflow_provider_streams.model.window.window_schedule import Every, WindowS
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import source_from_json, source_to_json
 from airflow_provider_streams.template_fields import refuse_templates
+from airflow_provider_streams.triggers.asset_watcher_base import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
-from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion
 
 if TYPE_CHECKING:

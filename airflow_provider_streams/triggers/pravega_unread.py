@@ -16,8 +16,8 @@ from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamC
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.source_json import source_from_json
 from airflow_provider_streams.template_fields import refuse_templates
+from airflow_provider_streams.triggers.asset_watcher_base import REPEAT_SECONDS, News, WatchTrigger
 from airflow_provider_streams.triggers.base import HookedTrigger, stored_value
-from airflow_provider_streams.triggers.watcher_base import REPEAT_SECONDS, News, WatchTrigger
 
 
 class PravegaUnreadTrigger(HookedTrigger, WatchTrigger):

@@ -30,8 +30,8 @@ from airflow_provider_streams.systems.pulsar.operations.subscription_messages im
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.source_json import source_from_json
 from airflow_provider_streams.template_fields import refuse_templates
+from airflow_provider_streams.triggers.asset_watcher_base import QUIET_SECONDS
 from airflow_provider_streams.triggers.base import StoredTrigger, backoff_seconds, stored_value
-from airflow_provider_streams.triggers.watcher_base import QUIET_SECONDS
 
 if TYPE_CHECKING:
     from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer

@@ -26,7 +26,7 @@ from airflow_provider_streams.operators.holds import (
 from airflow_provider_streams.operators.read import ReadWindowOperator
 from airflow_provider_streams.operators.retention import CheckRetentionOperator
 from airflow_provider_streams.sensors.retention import RetentionRiskSensor
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, stream_calls
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Retention, RetentionKind, Settings
 from airflow_provider_streams.systems.pravega.operations.hold import name_for
 from airflow_provider_streams.systems.pravega.operations.stream_settings import StreamSettings
@@ -184,7 +184,7 @@ def test_the_command_shows_whose_holds_are_on_a_stream(shop, streams, capsys):  
 
 
 def _keeping(stream: str, policy: Retention) -> Any:
-    answer = yield controller_calls.update_stream(stream, Settings(retention=policy))
+    answer = yield stream_calls.update_stream(stream, Settings(retention=policy))
     assert answer
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from airflow_provider_streams import PravegaSource, Window
 from airflow_provider_streams.model.plan.plan import Plan, PlanRequest, Split
-from airflow_provider_streams.systems.pravega.client import controller_calls, wire_protocol
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.reading.reader import REQUEST_BYTES
@@ -99,7 +100,7 @@ def read_raw(server: PravegaServer, load: Load, plan: Plan) -> int:
         for split in plan.splits:
             segment = Segment.parse(split.shard)
             with socket.create_connection(
-                system.client.call(controller_calls.store_of(segment.stream, segment.id))
+                system.client.call(segment_calls.store_of(segment.stream, segment.id))
             ) as store:
                 store.sendall(wire_protocol.encode(wire_protocol.Hello()))
                 store.recv(_HELLO_BYTES, socket.MSG_WAITALL)

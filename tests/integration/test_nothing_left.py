@@ -21,7 +21,7 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.basis import Basis, Chained, PublishTime
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.base import StreamSystem
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
@@ -123,10 +123,10 @@ def pravega(pravega_server: PravegaServer, pravega_scope: str) -> Place:
 
     def state() -> Any:
         call = system.client.call
-        streams = call(controller_calls.list_streams(pravega_scope)).names
-        current = call(controller_calls.current_segments(stream))
+        streams = call(stream_calls.list_streams(pravega_scope)).names
+        current = call(segment_calls.current_segments(stream))
         return {
-            "scopes": sorted(call(controller_calls.list_scopes()).names),
+            "scopes": sorted(call(stream_calls.list_scopes()).names),
             "streams": sorted(streams),  # reader groups and marks are streams of the scope
             "holds": call(hold_calls.list_holds(stream)),
             "segments": sorted(one.segment_id for one in current),

@@ -15,10 +15,10 @@ from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
 from airflow_provider_streams.model.sinks.sink import ParquetSink
-from airflow_provider_streams.spark.job import job, job_pass, plan_reading, staging, window_checks
+from airflow_provider_streams.spark.job import commit_checks, job, job_pass, plan_reading, staging
+from airflow_provider_streams.spark.job.file_writing_tasks import Staged
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.spark.job.outcomes import WindowFailure, results_from_json, results_to_json
-from airflow_provider_streams.spark.job.split_tasks import Staged
 from airflow_provider_streams.spark.launch import cancellation
 from tests.spark.conftest import TERMS
 from tests.spark.running import run_window
@@ -180,13 +180,13 @@ def test_rows_that_were_not_written_are_missed(
     spark, stream, way: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the window that they belong to, which alone fails."""
-    commit = window_checks.commit
+    commit = commit_checks.commit
 
     def lose(spec: WindowSpec, staged: Staged, *given: Any) -> int | None:
         lost = staged.files[1:] if spec.plan.window == chunk(stream).specs[2].plan.window else staged.files
         return commit(spec, Staged(staged.receipts, lost), *given)
 
-    monkeypatch.setattr(window_checks, "commit", lose)
+    monkeypatch.setattr(commit_checks, "commit", lose)
     results = run_chunk(chunk(stream, sink=ParquetSink(str(tmp_path / "lake")), small_plan_bytes=way), spark)
     assert [isinstance(result, WindowFailure) for result in results] == [False, False, True, False, False, False]
     assert results[2].error_type == "SinkError"

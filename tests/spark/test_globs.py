@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_provider_streams import ParquetSink
-from airflow_provider_streams.lake.parquet.file_names import exchange_folder
+from airflow_provider_streams.lake.parquet.hidden_files import exchange_folder
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter
 from airflow_provider_streams.model.plan.receipt import Receipt, SplitReceipt
 from airflow_provider_streams.spark.quarantine.quarantine_files import QuarantineFile

@@ -20,10 +20,10 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.model.sinks.sink import ParquetSink
-from airflow_provider_streams.spark.job import staging, window_checks
+from airflow_provider_streams.spark.job import commit_checks, staging
+from airflow_provider_streams.spark.job.file_writing_tasks import Staged
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.spark.job.open_systems import OpenSystems
-from airflow_provider_streams.spark.job.split_tasks import Staged
 from tests.spark.conftest import TERMS
 from tests.spark.running import run_window
 
@@ -153,10 +153,10 @@ def test_rows_that_were_not_written_are_missed(
 ) -> None:
     """What the files hold is compared with what was read."""
 
-    def lose(spec: WindowSpec, staged: Staged, *given: Any, commit=window_checks.commit) -> int | None:
+    def lose(spec: WindowSpec, staged: Staged, *given: Any, commit=commit_checks.commit) -> int | None:
         return commit(spec, Staged(staged.receipts, staged.files[1:]), *given)
 
-    monkeypatch.setattr(window_checks, "commit", lose)
+    monkeypatch.setattr(commit_checks, "commit", lose)
     lake = tmp_path / "lake"
     with pytest.raises(SinkError, match="1,200 rows read and proven, but 0 written"):
         run(stream.spec(sink=ParquetSink(str(lake)), small_plan_bytes=way), spark)
@@ -185,7 +185,7 @@ def test_a_tables_columns_may_only_grow(spark, stream, way: int, tmp_path: Path,
     )
     with closing(OpenSystems.of(lacking)) as systems:
         assert (
-            window_checks.check_schema(lacking, given, systems) == given
+            commit_checks.check_schema(lacking, given, systems) == given
         )  # it was not given the column, and dropped nothing
     more = run_window(stream.spec(plan, terms=terms, transform="transforms:with_a_column_more", **how), spark)
     assert more.schema == (*terms.columns, ("twice", "bigint"))

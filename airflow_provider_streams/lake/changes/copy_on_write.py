@@ -13,9 +13,9 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from airflow_provider_streams.lake.changes.application import Application
 from airflow_provider_streams.lake.changes.arrow_compute import array, pc
 from airflow_provider_streams.lake.changes.key_groups import Numbers, groups
+from airflow_provider_streams.lake.changes.latest_and_history import Application
 from airflow_provider_streams.lake.changes.marker_files import MOST_FILES, MarkerFiles, MarkerList
 from airflow_provider_streams.lake.changes.sortable_text import sortable
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_provider_streams.lake.changes.application import application_for
 from airflow_provider_streams.lake.changes.columns import UnusableChanges
+from airflow_provider_streams.lake.changes.latest_and_history import application_for
 from airflow_provider_streams.lake.changes.states import history, stored_latest
 from airflow_provider_streams.lake.changes.states.change_states import Rules
 from airflow_provider_streams.lake.changes.states.events import starts_of

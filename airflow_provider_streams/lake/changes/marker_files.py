@@ -33,10 +33,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.lake.changes.application import as_schema
 from airflow_provider_streams.lake.changes.applied_windows import windows_from_json, windows_to_json
 from airflow_provider_streams.lake.changes.arrow_compute import pc
 from airflow_provider_streams.lake.changes.columns import UnusableChanges
+from airflow_provider_streams.lake.changes.latest_and_history import as_schema
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.model.window.window import Window
 

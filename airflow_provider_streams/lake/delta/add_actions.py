@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, parts_of
 from airflow_provider_streams.lake.data_files import DataFile
 from airflow_provider_streams.lake.delta.storage import errors_of

@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.lake.changes.application import Application, application_for, as_schema
 from airflow_provider_streams.lake.changes.change_applier import AttemptFiles, ChangeApplier
 from airflow_provider_streams.lake.changes.copy_on_write import KeyRange, Merging, Rewrite, low_of
 from airflow_provider_streams.lake.changes.landed_changes import (
@@ -36,6 +35,7 @@ from airflow_provider_streams.lake.changes.landed_changes import (
     without_unknown,
     without_versions,
 )
+from airflow_provider_streams.lake.changes.latest_and_history import Application, application_for, as_schema
 from airflow_provider_streams.lake.changes.marker_files import MarkerFiles, MarkerList, read_list
 from airflow_provider_streams.lake.changes.states.change_states import Rules
 from airflow_provider_streams.lake.columns import promoted

@@ -23,8 +23,8 @@ from airflow_provider_streams.lake.delta.add_actions import partition_value
 from airflow_provider_streams.lake.delta.column_types import has_local_times, has_windows, is_by_window
 from airflow_provider_streams.lake.delta.schema_json import grown
 from airflow_provider_streams.lake.delta.storage import LOG, errors_of, words_of
-from airflow_provider_streams.lake.delta.unmet_demands import Described, unmet
-from airflow_provider_streams.lake.delta.writer_demands import Use
+from airflow_provider_streams.lake.delta.unmet_requirements import Described, unmet
+from airflow_provider_streams.lake.delta.writer_requirements import Use
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import CLAIM, WINDOW, mark_in, properties_of
 from airflow_provider_streams.model.sinks.landing import TableMark

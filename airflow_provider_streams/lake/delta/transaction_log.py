@@ -16,8 +16,8 @@ from airflow_provider_streams.errors import SinkError, TableUnavailable
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.delta.storage import LOG, errors_of, location_of, object_store_options
 from airflow_provider_streams.lake.delta.table_version import DeltaVersion, entry_of
-from airflow_provider_streams.lake.delta.unmet_demands import described_by, unmet
-from airflow_provider_streams.lake.delta.writer_demands import Use
+from airflow_provider_streams.lake.delta.unmet_requirements import described_by, unmet
+from airflow_provider_streams.lake.delta.writer_requirements import Use
 from airflow_provider_streams.lake.storage import Storage
 from airflow_provider_streams.lake.table_properties import properties_of, refuse_other_mark
 from airflow_provider_streams.model.optional_dependencies import importing

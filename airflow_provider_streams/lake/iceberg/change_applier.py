@@ -25,7 +25,6 @@ from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.types import PrimitiveType, UUIDType
 
 from airflow_provider_streams.errors import ConcurrentCommit, SinkError, TableUnavailable
-from airflow_provider_streams.lake.changes.application import Application, application_for, as_schema
 from airflow_provider_streams.lake.changes.change_applier import AttemptFiles, ChangeApplier
 from airflow_provider_streams.lake.changes.copy_on_write import KeyRange, Merging, disjoint
 from airflow_provider_streams.lake.changes.landed_changes import (
@@ -39,6 +38,7 @@ from airflow_provider_streams.lake.changes.landed_changes import (
     without_unknown,
     without_versions,
 )
+from airflow_provider_streams.lake.changes.latest_and_history import Application, application_for, as_schema
 from airflow_provider_streams.lake.changes.marker_files import MarkerFiles, MarkerList, read_list
 from airflow_provider_streams.lake.changes.sortable_text import sortable
 from airflow_provider_streams.lake.columns import columns_to_add

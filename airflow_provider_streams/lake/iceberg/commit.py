@@ -32,9 +32,9 @@ from airflow_provider_streams.lake.iceberg.files.column_metrics import manifest_
 from airflow_provider_streams.lake.iceberg.files.locations import check_places
 from airflow_provider_streams.lake.iceberg.files.table_files import files_of, rows_beside, storage_of
 from airflow_provider_streams.lake.iceberg.files.window_files import HeldFiles, files_sharing_time
+from airflow_provider_streams.lake.iceberg.longest_window import facts_of, length_facts
 from airflow_provider_streams.lake.iceberg.overwrite import overwrite_of
 from airflow_provider_streams.lake.iceberg.table import IcebergTable, Watched, change_for, is_owned
-from airflow_provider_streams.lake.iceberg.window_lengths import facts_of, length_facts
 from airflow_provider_streams.lake.table_properties import ATTEMPT, WINDOW, commit_facts, in_the_way, properties_of
 from airflow_provider_streams.model.sinks.landing import TableTerms
 from airflow_provider_streams.model.sinks.sink import IcebergSink

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.lake.parquet.atomic_rename import ASIDE_SUFFIX, recover
-from airflow_provider_streams.lake.parquet.file_names import lock_file_of, remove_dead
+from airflow_provider_streams.lake.parquet.hidden_files import lock_file_of, remove_dead
 from airflow_provider_streams.lake.process_lock import is_alive
 from airflow_provider_streams.model.window.window import Window, moment_of_label
 

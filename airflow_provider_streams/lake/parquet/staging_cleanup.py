@@ -12,7 +12,7 @@ from pathlib import Path
 
 from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.parquet.atomic_rename import ASIDE_SUFFIX
-from airflow_provider_streams.lake.parquet.file_names import lock_file_of, remove_dead
+from airflow_provider_streams.lake.parquet.hidden_files import lock_file_of, remove_dead
 from airflow_provider_streams.lake.parquet.overlap_replacement import REPLACED
 from airflow_provider_streams.lake.parquet.table import ParquetTable
 from airflow_provider_streams.lake.process_lock import is_alive

@@ -8,7 +8,7 @@
     <path>/_set_aside/<table>.aside/                               what was landed under an earlier mark
 
 Only committed files are called `*.parquet`, for some engines also read names that begin with an underscore: see
-`file_names`.
+`hidden_files`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_provider_streams.errors import InvalidWindow, SinkError, TableOwned
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, window_folder
 from airflow_provider_streams.lake.folder_overlap import check_mounted, check_outside, sign_around
 from airflow_provider_streams.lake.parquet.atomic_rename import flush, replace_folder
-from airflow_provider_streams.lake.parquet.file_names import ASIDE, exchange_folder, hide, ready_to_exchange
+from airflow_provider_streams.lake.parquet.hidden_files import ASIDE, exchange_folder, hide, ready_to_exchange
 from airflow_provider_streams.lake.parquet.mark_file import DRAFT, MARK, Marked, read_mark, write_mark
 from airflow_provider_streams.lake.parquet.overlap_replacement import recover_replacement, taken_out
 from airflow_provider_streams.lake.parquet.type_widening import COLUMNS, NEXT, Columns, TargetOf

@@ -26,7 +26,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.columns import promoted, united, wide_as
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget
 from airflow_provider_streams.lake.file_rewriting import Unfit, rewrite
-from airflow_provider_streams.lake.parquet.file_names import STAGED
+from airflow_provider_streams.lake.parquet.hidden_files import STAGED
 from airflow_provider_streams.model.window.window import Window
 
 if TYPE_CHECKING:

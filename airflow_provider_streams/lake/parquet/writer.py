@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_provider_streams.errors import SinkError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.column_types import stored_schema
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS, wide_as
 from airflow_provider_streams.lake.data_files import DataFile, FileTarget, write_files
 from airflow_provider_streams.lake.parquet import staging_cleanup
-from airflow_provider_streams.lake.parquet.file_names import STAGED, lock_file_of, remove_dead
+from airflow_provider_streams.lake.parquet.hidden_files import STAGED, lock_file_of, remove_dead
 from airflow_provider_streams.lake.parquet.table import PROOF, QUARANTINE, ParquetTable
 from airflow_provider_streams.lake.process_lock import ProcessLock, is_alive
 from airflow_provider_streams.lake.snapshot_expiry import Expired

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Plan, Range, Skipped
 from airflow_provider_streams.model.schema.ddl import ddl
 from airflow_provider_streams.model.schema.decoding import ANY_NAME, ANY_VERSION, Decoding, WriterSchema

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import ReceiptMismatch
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Plan, Span, Split
 from airflow_provider_streams.model.plan.time_statistics import TimeStatistics
 from airflow_provider_streams.model.stream.position import Position

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 
 if TYPE_CHECKING:
     from airflow_provider_streams.model.plan.plan import Plan, Range, Skipped, Split

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.changes.change_terms import NO_CHANGES, ChangeTerms
 from airflow_provider_streams.model.flat_json import FlatJson
 from airflow_provider_streams.model.plan.receipt import Receipt

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.model.window.lengths import length_text
+from airflow_provider_streams.model.window.length_text import length_text
 
 Risk = Literal["safe", "low", "loss", "unknown"]
 """`low`: less room than the margin; `loss`: no room, a window will be lost; `unknown`: the rules are not readable."""

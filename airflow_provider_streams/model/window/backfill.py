@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, get_args
 
 from airflow_provider_streams.errors import DataLoss, InvalidRequest, StreamsError, WindowNotReady
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.bin_packing import packed
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.plan.plan_summary import by_remark, bytes_text, note_lines, table_lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Final, TypeVar
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.window.coverage import Coverage, State, WindowState
 from airflow_provider_streams.model.window.window import Window
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.window import Window
 

@@ -19,7 +19,7 @@ import uuid
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from airflow_provider_streams.errors import CommitStateUnknown, SinkError, TableUnavailable
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.table_properties import commit_facts, in_the_way
 from airflow_provider_streams.lake.writer import DataFrameSinkWriter
 from airflow_provider_streams.model.plan.receipt import Receipt

@@ -3,7 +3,7 @@
 | what | how |
 |---|---|
 | the plans are small together | read and written by this process |
-| larger | one scan of the splits of all plans, whose tasks write what they read (`split_tasks`) |
+| larger | one scan of the splits of all plans, whose tasks write what they read (`file_writing_tasks`) |
 | a transform | sees one window at a time; more rows of several than fit are halved |
 | a window that cannot be read | fails alone; windows that fail as a whole are halved until the failure stands alone |
 | several tables, each of a source of its own | a failure of one does not fail the others |
@@ -28,12 +28,12 @@ from airflow_provider_streams.errors import (
     SourceReplaced,
     StreamsError,
 )
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.connections import connection_of, given
 from airflow_provider_streams.lake.registry import may_keep_undecodable, writer_of, writes_files
 from airflow_provider_streams.model.circuit_breaker import CircuitBreaker
 from airflow_provider_streams.model.sinks.landing import Landed, Schema, grown, new_columns
-from airflow_provider_streams.model.sinks.untouched import mark_untouched
+from airflow_provider_streams.model.sinks.untouched_table import mark_untouched
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark import error_transport

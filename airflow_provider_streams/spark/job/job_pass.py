@@ -22,15 +22,15 @@ from airflow_provider_streams.model.sinks.landing import Landed, Schema
 from airflow_provider_streams.spark import error_transport
 from airflow_provider_streams.spark.datasource.task_splits import shares_of
 from airflow_provider_streams.spark.datasource.windows_source import NUMBER_COLUMN
-from airflow_provider_streams.spark.job import plan_reading, staging, window_checks
+from airflow_provider_streams.spark.job import commit_checks, plan_reading, staging
 from airflow_provider_streams.spark.job.concurrency import side_by_side
+from airflow_provider_streams.spark.job.file_writing_tasks import Staged
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec, table_of
 from airflow_provider_streams.spark.job.open_systems import OpenSystems
 from airflow_provider_streams.spark.job.outcomes import is_fatal_for_all
 from airflow_provider_streams.spark.job.plan_reading import TablesRead
 from airflow_provider_streams.spark.job.progress_log import TaskProgress, watched
 from airflow_provider_streams.spark.job.scan import Scan
-from airflow_provider_streams.spark.job.split_tasks import Staged
 from airflow_provider_streams.spark.job.transforms import Transform
 from airflow_provider_streams.spark.launch import cancellation, preflight
 from airflow_provider_streams.spark.type_names import spark_names
@@ -87,7 +87,7 @@ class JobPass:
         """
         try:
             specs = [
-                window_checks.with_quarantine(spec, self._writers.get(n)) for n, spec in enumerate(self._job.specs)
+                commit_checks.with_quarantine(spec, self._writers.get(n)) for n, spec in enumerate(self._job.specs)
             ]
             self._job = replace(self._job, specs=tuple(specs))
             self._read_and_land()
@@ -184,15 +184,15 @@ class JobPass:
         elif isinstance(writer, TableWriter):
             self._land_files(df, receipts, numbers)
         else:
-            schema = window_checks.schema_of(self._job.how, df, self._systems)
+            schema = commit_checks.schema_of(self._job.how, df, self._systems)
             handed = staging.stage_by_writer(df, writer)
             self._prove({0: Staged(receipts()[0], handed=handed)}, {}, schema)
 
     def _land_files(self, df: DataFrame, receipts: Receipts, numbers: Sequence[int]) -> None:
         column = None if self._job.is_single else NUMBER_COLUMN
         named = df if column is None else df.drop(column)
-        schemas = [window_checks.schema_of(self._job.specs[number], named, self._systems) for number in numbers]
-        rows = dict.fromkeys(numbers, window_checks.arrow_schema(self._job.how, named))
+        schemas = [commit_checks.schema_of(self._job.specs[number], named, self._systems) for number in numbers]
+        rows = dict.fromkeys(numbers, commit_checks.arrow_schema(self._job.how, named))
         targets = self._opened(rows)
         if not targets:
             return
@@ -211,7 +211,7 @@ class JobPass:
             decoded = str(spec.plan.decoding)
             try:
                 known[decoded] = known[decoded] if decoded in known else self._systems.schema_of(spec)
-                window_checks.check_schema(spec, spark_names(known[decoded]), self._systems)
+                commit_checks.check_schema(spec, spark_names(known[decoded]), self._systems)
             except StreamsError as error:
                 self._fail(number, error)
             else:
@@ -292,7 +292,7 @@ class JobPass:
             spec.undecodable.check(spec.plan, receipt)
             if number not in self._writers:
                 return Landed(receipt, None, schema)
-            written = window_checks.commit(spec, one, self._writers[number], receipt, partial(self._touching, spec))
+            written = commit_checks.commit(spec, one, self._writers[number], receipt, partial(self._touching, spec))
         except StreamsError as error:
             self._circuit_breaker.note(error)
             return error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from airflow_provider_streams.errors import InvalidRequest, PreflightFailed
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.connections import secrets_of
 from airflow_provider_streams.lake.registry import sink_from_json, writes_files
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan

@@ -23,7 +23,7 @@ from airflow_provider_streams.errors import (
     error_class,
 )
 from airflow_provider_streams.model.sinks.landing import Landed
-from airflow_provider_streams.model.sinks.untouched import mark_untouched
+from airflow_provider_streams.model.sinks.untouched_table import mark_untouched
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark.error_transport import rebuild, typed
 

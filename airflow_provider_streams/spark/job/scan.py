@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.receipt import SplitReceipt, worst
 from airflow_provider_streams.spark.datasource import option_redaction
 from airflow_provider_streams.spark.datasource.row_blocks import RECEIPT

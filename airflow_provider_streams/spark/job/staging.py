@@ -3,7 +3,7 @@
 | rows | written by |
 |---|---|
 | of a small plan | this process, which read them |
-| of a larger one | the tasks that read them (`split_tasks`): only facts and receipts cross into Spark |
+| of a larger one | the tasks that read them (`file_writing_tasks`): only facts and receipts cross into Spark |
 | of a transform | tasks that get them from Spark, as Arrow |
 """
 
@@ -38,9 +38,9 @@ from airflow_provider_streams.model.plan.receipt import worst
 from airflow_provider_streams.spark.datasource.option_redaction import mask_secret, unmask_secret
 from airflow_provider_streams.spark.error_transport import one_line
 from airflow_provider_streams.spark.job.dataframes import arrow_columns
+from airflow_provider_streams.spark.job.file_writing_tasks import SplitTasks, Staged, report
 from airflow_provider_streams.spark.job.progress_log import TaskProgress, event_counter, watched
 from airflow_provider_streams.spark.job.scan import observed
-from airflow_provider_streams.spark.job.split_tasks import SplitTasks, Staged, report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

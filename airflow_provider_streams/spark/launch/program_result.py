@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_streams.errors import PreflightFailed, StreamsError
-from airflow_provider_streams.model.sinks.untouched import mark_untouched
+from airflow_provider_streams.model.sinks.untouched_table import mark_untouched
 
 
 def write_result(file: Path, result: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_provider_streams.errors import StreamsError
 from airflow_provider_streams.lake import process_lock
-from airflow_provider_streams.model.sinks.untouched import left_untouched, table_untouched
+from airflow_provider_streams.model.sinks.untouched_table import left_untouched, table_untouched
 from airflow_provider_streams.spark.job.job import run
 from airflow_provider_streams.spark.job.job_spec import JobSpec
 from airflow_provider_streams.spark.job.outcomes import results_to_json

@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.formats.decode_failures import KIND_TEXTS
 from airflow_provider_streams.formats.plan_decoder import decoder_of
 from airflow_provider_streams.lake.data_files import WindowFiles
-from airflow_provider_streams.lake.parquet.file_names import STAGED
+from airflow_provider_streams.lake.parquet.hidden_files import STAGED
 from airflow_provider_streams.lake.parquet.table import PROOF, QUARANTINE, FolderHandle
 from airflow_provider_streams.lake.parquet.type_widening import link
 from airflow_provider_streams.lake.parquet.writer import ParquetWriter, count_rows
@@ -41,7 +41,7 @@ from airflow_provider_streams.spark.datasource.split_reading import (
     where,
     with_causes,
 )
-from airflow_provider_streams.spark.job.schema_compatibility import check_fit
+from airflow_provider_streams.spark.job.columns_fit_table import check_fit
 from airflow_provider_streams.spark.quarantine.quarantine_files import CAUSE, VERSION, QuarantineFile
 from airflow_provider_streams.spark.quarantine.window_quarantine import batches_of
 from airflow_provider_streams.spark.type_names import spark_names

@@ -29,9 +29,9 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
 from airflow_provider_streams.systems.base import Recorded
 from airflow_provider_streams.systems.change_sampling import with_changes
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata import incarnation as origin
 from airflow_provider_streams.systems.pravega.metadata.queries import streams_of
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo
@@ -153,7 +153,7 @@ class PravegaSystem:
             try:
                 return (ask(stream),)
             except SourceNotFound:  # perhaps only its watermarks are missing
-                if stream in needed or self.client.call(controller_calls.stream_exists(stream)):
+                if stream in needed or self.client.call(stream_calls.stream_exists(stream)):
                     raise
                 return ()
 
@@ -200,7 +200,7 @@ class PravegaSystem:
             return self._plan(request)
         except SourceNotFound:  # perhaps only its watermarks are missing
             is_users_word = request.basis == "cuts" and not request.tail_observations
-            if is_users_word or self.client.call(controller_calls.stream_exists(source.stream)):
+            if is_users_word or self.client.call(stream_calls.stream_exists(source.stream)):
                 raise
         return multi_stream_plan.join(request, source, {}, cluster=self.endpoint.cluster, now=datetime.now(UTC))
 
@@ -238,7 +238,7 @@ class PravegaSystem:
 
         def is_hidden(stream: str) -> bool:
             try:
-                self.client.call(controller_calls.stream_exists(stream))
+                self.client.call(stream_calls.stream_exists(stream))
             except NotAuthorized:
                 return True
             return False

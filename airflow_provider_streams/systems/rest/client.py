@@ -17,11 +17,11 @@ import httpx
 from airflow_provider_streams.errors import ProtocolError
 from airflow_provider_streams.systems.connection.backoff import Backoff, Pause
 from airflow_provider_streams.systems.connection.tls import tls_refusal
+from airflow_provider_streams.systems.io_free_rules import Rule, arun, run, together
 from airflow_provider_streams.systems.rest.exchange import Outcome, Route, Send, Step, Unreachable, exchange
 from airflow_provider_streams.systems.rest.request import Request
 from airflow_provider_streams.systems.rest.response import Answer
 from airflow_provider_streams.systems.rest.server_date import ServerClock
-from airflow_provider_streams.systems.sansio import Rule, arun, run, together
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.systems.connection.backoff import Backoff, Pause
 from airflow_provider_streams.systems.connection.redirect_policy import RedirectPolicy
+from airflow_provider_streams.systems.io_free_rules import Rule
 from airflow_provider_streams.systems.rest.request import AnyRequest, Refusal, Request
 from airflow_provider_streams.systems.rest.response import Answer, reason
-from airflow_provider_streams.systems.sansio import Rule
 
 T = TypeVar("T")
 

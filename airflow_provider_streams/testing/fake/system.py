@@ -18,7 +18,7 @@ from airflow_provider_streams.errors import (
     SourceReplaced,
     SystemUnavailable,
 )
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt

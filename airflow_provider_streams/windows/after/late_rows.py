@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import DataLoss, NoCutNearby, WindowNotReady
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Loss, OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.plan.row_filter import FieldFilter
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
@@ -26,7 +26,7 @@ from airflow_provider_streams.model.window.backfill import Limits, PlannedWindow
 from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.coverage import WindowState
 from airflow_provider_streams.systems.registry import declaration_of
-from airflow_provider_streams.windows.plan.range_pruning import narrowed_by_receipts, slack_of
+from airflow_provider_streams.windows.plan.pruning_by_receipts import narrowed_by_receipts, slack_of
 from airflow_provider_streams.windows.plan.readiness import with_recorded
 
 if TYPE_CHECKING:

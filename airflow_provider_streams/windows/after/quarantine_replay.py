@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.plan.receipt import Receipt

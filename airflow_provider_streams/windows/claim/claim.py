@@ -30,7 +30,7 @@ from airflow_provider_streams.windows.claim.decision import (
 )
 from airflow_provider_streams.windows.claim.landing_request import LandingRequest, begins_columns, mismatch, new_like
 from airflow_provider_streams.windows.claim.overrides import Overrides
-from airflow_provider_streams.windows.claim.schema_compatibility import Room
+from airflow_provider_streams.windows.claim.plan_fits_table import Room
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.landings import StoredLanding

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from airflow_provider_streams.errors import InvalidRequest, SinkError, TableOwnedByOther
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.registry import sink_from_json, table_state
 from airflow_provider_streams.model.sinks.landing import ROWS_GONE, TableMark, TableState, TableTerms
 from airflow_provider_streams.model.window.coverage import Coverage, WindowState

@@ -25,9 +25,9 @@ from airflow_provider_streams.model.window.basis import BasisName, Chained, Cuts
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.topic_parts import part_of_cut, part_of_incarnation
-from airflow_provider_streams.windows.claim.schema_compatibility import RowRequirements
+from airflow_provider_streams.windows.claim.plan_fits_table import RowRequirements
 from airflow_provider_streams.windows.plan.payload_decoding import changes_before, decoded_now
-from airflow_provider_streams.windows.plan.range_pruning import narrowed_by_receipts
+from airflow_provider_streams.windows.plan.pruning_by_receipts import narrowed_by_receipts
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion, edges_of, plan_request, with_recorded
 from airflow_provider_streams.windows.plan.tail_observations import plan_with_tail_observations
 

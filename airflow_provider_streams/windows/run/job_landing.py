@@ -10,8 +10,8 @@ from airflow_provider_streams.errors import InvalidRequest, RowCountDecreased, S
 from airflow_provider_streams.lake.connections import connection_of, properties_of
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.sinks.landing import Landed
-from airflow_provider_streams.model.sinks.untouched import table_untouched
-from airflow_provider_streams.systems.change_terms import change_terms_of
+from airflow_provider_streams.model.sinks.untouched_table import table_untouched
+from airflow_provider_streams.systems.planned_changes import change_terms_of
 from airflow_provider_streams.windows.plan.planning import WindowRead
 from airflow_provider_streams.windows.run.recording import RunStart, fail_run, noting_on
 from airflow_provider_streams.windows.run.window_context import WindowContext

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_streams.errors import BackfillIncomplete, FanOutIncomplete, StreamsError, causes_text
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.sinks.landing import rows_text, sum_of_written
 from airflow_provider_streams.model.window.coverage_timeline import undecodable_words
 from airflow_provider_streams.windows.run.request import OneWindow, ReadRequest

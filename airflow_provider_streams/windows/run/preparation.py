@@ -13,14 +13,14 @@ from airflow_provider_streams.spark.job.concurrency import AT_ONCE, side_by_side
 from airflow_provider_streams.windows.after.late_rows import LateRows
 from airflow_provider_streams.windows.claim.claim import claim_table, preview_claim, start_new_landing
 from airflow_provider_streams.windows.claim.decision import TableClaim
-from airflow_provider_streams.windows.claim.schema_compatibility import Room, SchemaOutgrown
-from airflow_provider_streams.windows.claim.table_coverage import foresee
-from airflow_provider_streams.windows.claim.window_checks import (
+from airflow_provider_streams.windows.claim.landing_checks import (
     check_first_columns,
     check_landable,
     refuse_overlaps,
     row_requirements,
 )
+from airflow_provider_streams.windows.claim.plan_fits_table import Room, SchemaOutgrown
+from airflow_provider_streams.windows.claim.table_coverage import foresee
 from airflow_provider_streams.windows.plan.payload_decoding import log_undecoded
 from airflow_provider_streams.windows.plan.planning import fresh_plan, pinned_plan
 from airflow_provider_streams.windows.run.job_landing import PinnedWindow

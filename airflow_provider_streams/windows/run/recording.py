@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import DataLoss, RowCountDecreased, SourceNotFound, StreamsError
 from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
-from airflow_provider_streams.model.sinks.untouched import left_untouched
+from airflow_provider_streams.model.sinks.untouched_table import left_untouched
 from airflow_provider_streams.windows.claim.decision import TableClaim
 from airflow_provider_streams.windows.claim.overrides import Overrides
 

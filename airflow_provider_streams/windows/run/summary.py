@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan_summary import by_remark, bytes_text, note_lines, plan_table
 from airflow_provider_streams.model.sinks.landing import sum_of_written
 from airflow_provider_streams.windows.run.request import OneWindow

@@ -26,17 +26,17 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan.plan import Span, Split
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.connection import endpoint_fields
-from airflow_provider_streams.systems.pravega.client import (
-    controller_calls,
+from airflow_provider_streams.systems.pravega.client import varint, wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import (
     hold_calls,
+    segment_calls,
+    stream_calls,
     transaction_calls,
-    varint,
-    wire_protocol,
 )
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.controller import value_of
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
+from airflow_provider_streams.systems.pravega.client.controller.channels import value_of
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stored_bytes import BytesQuery, SmallRead, whole_events
 from airflow_provider_streams.systems.pravega.client.varint import Reader, compact_int, record
 from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer
@@ -352,27 +352,27 @@ def _compact(data: bytes, _: Dice) -> object:
 
 _GROUP = Group("scope", "hold", "id", 1)
 _CALLS: tuple[Call[Any], ...] = (
-    controller_calls.head(STREAM),
-    controller_calls.current_segments(STREAM),
-    controller_calls.segments_between(STREAM, {}, {}),
-    controller_calls.successors(STREAM, 0),
-    controller_calls.segment_open(STREAM, 0),
-    controller_calls.cut_covers(STREAM, {}),
-    controller_calls.store_of(STREAM, 0),
-    controller_calls.delegation_token(STREAM),
-    controller_calls.stream_settings(STREAM),
-    controller_calls.list_scopes(),
-    controller_calls.list_streams("scope"),
+    segment_calls.head(STREAM),
+    segment_calls.current_segments(STREAM),
+    segment_calls.segments_between(STREAM, {}, {}),
+    segment_calls.successors(STREAM, 0),
+    segment_calls.segment_open(STREAM, 0),
+    segment_calls.cut_covers(STREAM, {}),
+    segment_calls.store_of(STREAM, 0),
+    segment_calls.delegation_token(STREAM),
+    stream_calls.stream_settings(STREAM),
+    stream_calls.list_scopes(),
+    stream_calls.list_streams("scope"),
     hold_calls.list_holds(STREAM),
     hold_calls.find_hold(_GROUP),
     hold_calls.create_hold(_GROUP, {}, STREAM),
     hold_calls.move_hold(_GROUP, STREAM, {}),
-    controller_calls.scale(STREAM, [0], [(0.0, 1.0)], 5),
-    controller_calls.scale_done(STREAM, 1),
+    stream_calls.scale(STREAM, [0], [(0.0, 1.0)], 5),
+    stream_calls.scale_done(STREAM, 1),
     transaction_calls.begin_transaction(STREAM, 5),
     transaction_calls.transaction_state(STREAM, 1, 2),
-    controller_calls.truncate_stream(STREAM, {}),
-    controller_calls.create_stream(STREAM),
+    stream_calls.truncate_stream(STREAM, {}),
+    stream_calls.create_stream(STREAM),
 )
 
 
@@ -396,7 +396,7 @@ _ANSWERS: dict[str, Callable[[Call[Any]], Any]] = {
     "getSegmentsImmediatelyFollowing": lambda _: pb.Successors(entries=[pb.Successor(segment=_owned(3))]),
     "getURI": lambda _: pb.Node(host="127.0.0.1", port=12345),
     "getDelegationToken": lambda _: pb.TokenAnswer(token="a.b.c"),
-    "getStreamConfiguration": lambda _: controller_calls.create_stream(STREAM).message,
+    "getStreamConfiguration": lambda _: stream_calls.create_stream(STREAM).message,
     "listScopes": lambda _: pb.ScopePage(scopes=["a", "b"], page=pb.PageToken(token="t")),
     "listSubscribers": lambda _: pb.Subscribers(names=["a/b"]),
 }

@@ -22,8 +22,8 @@ import pytest
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest
 from airflow_provider_streams.model.plan.receipt import Receipt, compare
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.operations.scaling import Choice, Order
@@ -186,7 +186,7 @@ class Lab:
     def create(self, name: str = "s") -> str:
         """A fresh stream of one segment."""
         stream = f"{self.scope}/{name}"
-        assert self.call(controller_calls.create_stream(stream))
+        assert self.call(stream_calls.create_stream(stream))
         return stream
 
     def head(self, stream: str) -> StreamCut:
@@ -243,13 +243,13 @@ class Lab:
         epochs: list[int] = []
 
         def started() -> bool:
-            order = choose(self.call(controller_calls.current_segments(stream)))
-            epoch = self.call(controller_calls.scale(stream, *order, int(datetime.now(UTC).timestamp() * 1000)))
+            order = choose(self.call(segment_calls.current_segments(stream)))
+            epoch = self.call(stream_calls.scale(stream, *order, int(datetime.now(UTC).timestamp() * 1000)))
             epochs.extend([] if epoch is None else [epoch])
             return bool(epochs)
 
         wait_until(started, "the scaling to start")
-        wait_until(lambda: self.call(controller_calls.scale_done(stream, epochs[0])), "the scaling to end")
+        wait_until(lambda: self.call(stream_calls.scale_done(stream, epochs[0])), "the scaling to end")
 
     def split(self, stream: str) -> None:
         """Split the open segment that owns most keys."""

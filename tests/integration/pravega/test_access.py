@@ -12,7 +12,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.plan.plan_summary import plan_table
 from airflow_provider_streams.model.window.basis import Chained
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.metadata import queries
 from airflow_provider_streams.systems.pravega.operations import scaling
 from airflow_provider_streams.systems.pravega.operations.health import NOT_ASKED, UP, health
@@ -55,9 +55,9 @@ def written(pravega_auth_server, tmp_path_factory):
         "password": pravega_auth_server.password(),
     }
     system = PravegaSystem.from_options(options)
-    system.client.call(controller_calls.create_scope("access"))
+    system.client.call(stream_calls.create_scope("access"))
     for stream in ("access/t", "access/hidden"):
-        system.client.call(controller_calls.create_stream(stream))
+        system.client.call(stream_calls.create_stream(stream))
     peer = Peer(pravega_auth_server, tmp_path_factory.mktemp("peer") / "logback.xml")
     peer.write("access/t", 60, size=100_000)
     peer.close()
@@ -95,7 +95,7 @@ def test_what_a_user_may_not_do_is_not_authorized(connect, written):
     with pytest.raises(NotAuthorized, match="getSegments of access/hidden"):
         lab.plan("access/hidden")
     with pytest.raises(NotAuthorized):
-        lab.call(controller_calls.truncate_stream(written, {0: 0}))
+        lab.call(stream_calls.truncate_stream(written, {0: 0}))
 
 
 @pytest.mark.slow

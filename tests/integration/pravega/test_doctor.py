@@ -11,8 +11,8 @@ from airflow_provider_streams.doctor import clock, examination
 from airflow_provider_streams.doctor.examination import examine
 from airflow_provider_streams.doctor.setup import Setup
 from airflow_provider_streams.errors import NotAuthorized
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Retention, RetentionKind, Settings
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
@@ -31,11 +31,11 @@ def without_spark(monkeypatch):
 @pytest.fixture(scope="module")
 def secured(pravega_auth_server):
     system = system_of(pravega_auth_server, ADMIN)
-    system.client.call(controller_calls.create_scope("s"))
+    system.client.call(stream_calls.create_scope("s"))
     for stream in ("s/t", "s/short"):
-        system.client.call(controller_calls.create_stream(stream))
+        system.client.call(stream_calls.create_stream(stream))
     short = Settings(retention=Retention(RetentionKind.TIME, 60_000, 60_000))
-    system.client.call(controller_calls.update_stream("s/short", short))
+    system.client.call(stream_calls.update_stream("s/short", short))
     system.close()
     return pravega_auth_server
 

@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.model.plan.receipt import compare
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.stream_client import AsyncClient
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.planning import cuts
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.pravega
 def names(lab) -> set[str]:
     """Every scope, and every stream of the test's scope, internal ones included."""
     found: set[str] = set()
-    for first in (controller_calls.list_scopes, lambda token="": controller_calls.list_streams(lab.scope, token)):
+    for first in (stream_calls.list_scopes, lambda token="": stream_calls.list_streams(lab.scope, token)):
         page = lab.call(first())
         while page.names:
             found |= set(page.names)
@@ -52,7 +52,7 @@ def test_a_truncated_start_is_loss_before_the_read(lab, peer, stream):
     peer.write(stream, 100)
     middle = lab.tail(stream)
     peer.write(stream, 100)
-    assert lab.call(controller_calls.truncate_stream(stream, middle.offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, middle.offsets))
     with pytest.raises(StartTrimmed, match="10,800 bytes in 1 segment"):
         lab.plan(stream, start)
     plan = lab.plan(stream, start, on_loss="record")
@@ -68,7 +68,7 @@ def test_segments_truncated_away_are_loss_before_the_read(lab, peer, stream):
     peer.write(stream, 100)
     tail = lab.tail(stream)
     lab.split(stream)
-    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     with pytest.raises(StartTrimmed):
         lab.plan(stream, start, tail)
     plan = lab.plan(stream, start, tail, on_loss="record")
@@ -85,10 +85,10 @@ def test_events_that_vanish_under_the_read_are_lost_and_counted(lab, peer, strea
         batches = iter(reader)
         rows = len(next(batches))
         if act == "truncated":
-            assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+            assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
         else:
-            assert lab.call(controller_calls.seal_stream(stream))
-            assert lab.call(controller_calls.delete_stream(stream))
+            assert lab.call(stream_calls.seal_stream(stream))
+            assert lab.call(stream_calls.delete_stream(stream))
         rows += sum(len(batch) for batch in batches)
         receipt = reader.receipt
     lost = plan.estimate.bytes - receipt.entries
@@ -103,9 +103,9 @@ def test_events_that_vanish_under_the_read_are_lost_and_counted(lab, peer, strea
 def test_a_stream_made_again_under_its_name_is_not_taken_for_the_old_one(lab, peer, stream):
     peer.write(stream, 100)
     plan = lab.plan(stream)
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.create_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.create_stream(stream))
     with pytest.raises(EventsLost, match="the segment is gone"):
         lab.read(plan)
     with pytest.raises(InvalidRequest, match="is no segment of this stream; was the stream deleted"):
@@ -118,7 +118,7 @@ def test_a_sealed_stream_is_read_to_its_end(lab, peer, stream):
     peer.write(stream, 100)
     before = lab.tail(stream)
     assert not lab.run(cuts.is_sealed(stream))
-    assert lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
     assert lab.run(cuts.is_sealed(stream))
     assert lab.tail(stream) == before, "no empty cut leaves us"
     assert len(lab.read(lab.plan(stream))[0]) == 200

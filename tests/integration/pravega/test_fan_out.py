@@ -14,7 +14,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.window.backfill import Selection, parse_select
 from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.model.window.window_schedule import schedule_through
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.windows.plan.cut_recording import sample, store
@@ -33,7 +33,7 @@ class Streams:
 
     def make(self, *names: str) -> None:
         for name in names:
-            assert self.lab.call(controller_calls.create_stream(f"{self.lab.scope}/{name}", Settings()))
+            assert self.lab.call(stream_calls.create_stream(f"{self.lab.scope}/{name}", Settings()))
 
     def write(self, count: int, *names: str) -> None:
         for name in names:
@@ -143,7 +143,7 @@ def test_a_stream_that_was_deleted_before_it_ever_landed_is_lost_where_a_cut_nam
     streams.make("brief")
     streams.write(5, "a", "brief")
     streams.record()
-    for gone in (controller_calls.seal_stream, controller_calls.delete_stream):
+    for gone in (stream_calls.seal_stream, stream_calls.delete_stream):
         assert streams.lab.call(gone(f"{scope}/brief"))
     streams.write(5, "a")
     streams.record()

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, StartTrimmed, SystemUnavailable
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, stream_calls
 from airflow_provider_streams.systems.pravega.metadata.segment_names import segment_id
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.operations import hold
@@ -22,7 +22,7 @@ def name(stream):
 
 def made_by_pravega(lab) -> set[str]:
     """The streams of the scope that a hold needs, and every hold."""
-    found = set(lab.call(controller_calls.list_streams(lab.scope)).names)
+    found = set(lab.call(stream_calls.list_streams(lab.scope)).names)
     streams = {name for name in found if "_RG" in name}
     return streams | {
         one for name in found - streams for one in lab.call(hold_calls.list_holds(name)) if "_MARK" not in name
@@ -80,7 +80,7 @@ def test_a_place_that_retention_has_passed_cannot_be_held_any_more(lab, peer, st
     peer.write(stream, 10)
     early = lab.tail(stream)
     peer.write(stream, 10)
-    lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     with pytest.raises(StartTrimmed, match="1,080 bytes"):
         lab.run(hold.place(stream, name, early))
     assert made_by_pravega(lab) == set()
@@ -139,8 +139,8 @@ def test_a_hold_can_be_made_on_a_stream_made_again_although_the_old_one_was_neve
     """Pravega cannot remove a hold whose stream is gone, and answers nothing to who tries."""
     for _ in range(2):
         assert lab.run(hold.place(stream, name))
-        lab.call(controller_calls.seal_stream(stream))
-        lab.call(controller_calls.delete_stream(stream))
+        lab.call(stream_calls.seal_stream(stream))
+        lab.call(stream_calls.delete_stream(stream))
         with pytest.raises(SourceNotFound):
             lab.run(hold.move(stream, name, StreamCut(stream, {0: 0})))
         assert not lab.run(hold.release(stream, name))
@@ -162,4 +162,4 @@ def test_a_scope_made_for_a_stream_that_cannot_be_is_removed_again(lab):
     for stream in (f"{scope}/a_b", f"{scope}/{'x' * 300}"):
         with pytest.raises(InvalidRequest):
             lab.run(administration.create(stream, StreamSettings(), make_scope=True))
-        assert not lab.call(controller_calls.scope_exists(scope))
+        assert not lab.call(stream_calls.scope_exists(scope))

@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_streams.errors import EventsLost, SourceReplaced, StartTrimmed
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
@@ -31,9 +31,9 @@ def write(lab, stream, count=10):
 
 
 def recreate(lab, stream):
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.create_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.create_stream(stream))
 
 
 def test_a_plan_is_of_the_same_life_whatever_becomes_of_its_segments(lab, stream):
@@ -45,7 +45,7 @@ def test_a_plan_is_of_the_same_life_whatever_becomes_of_its_segments(lab, stream
         Segment.parse(split.shard).id for split in plan.splits
     ]
     start, end = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
-    for act in (lab.split, lab.merge, lab.roll, lambda s: lab.call(controller_calls.seal_stream(s))):
+    for act in (lab.split, lab.merge, lab.roll, lambda s: lab.call(stream_calls.seal_stream(s))):
         act(stream)
         lab.system.check_origin(plan)
         again = lab.plan(stream, start, end)
@@ -57,10 +57,10 @@ def test_a_plan_is_of_the_same_life_whatever_becomes_of_its_segments(lab, stream
 def test_truncation_is_no_other_life(lab, stream):
     write(lab, stream)
     plan = lab.plan(stream)
-    lab.call(controller_calls.truncate_stream(stream, {0: 500}))
+    lab.call(stream_calls.truncate_stream(stream, {0: 500}))
     lab.system.check_origin(plan)
     lab.roll(stream)
-    lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     lab.system.check_origin(plan)
     with pytest.raises(EventsLost, match="the segment is gone"):
         lab.read(plan)
@@ -81,8 +81,8 @@ def test_a_stream_made_again_on_the_same_cluster_is_another_life(lab, stream):
 def test_a_stream_that_is_gone_is_told_by_the_read(lab, stream):
     write(lab, stream)
     plan = lab.plan(stream)
-    lab.call(controller_calls.seal_stream(stream))
-    lab.call(controller_calls.delete_stream(stream))
+    lab.call(stream_calls.seal_stream(stream))
+    lab.call(stream_calls.delete_stream(stream))
     lab.system.check_origin(plan)
     with pytest.raises(EventsLost):
         lab.read(plan)

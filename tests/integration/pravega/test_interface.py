@@ -12,9 +12,14 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls, transaction_calls
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller import (
+    hold_calls,
+    segment_calls,
+    stream_calls,
+    transaction_calls,
+)
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
 
 pytestmark = pytest.mark.pravega
@@ -22,30 +27,30 @@ pytestmark = pytest.mark.pravega
 STREAM = "scope/stream"
 GROUP = Group("scope", "hold")
 CALLS = [
-    controller_calls.create_scope("s"),
-    controller_calls.delete_scope("s"),
-    controller_calls.scope_exists("s"),
-    controller_calls.list_scopes(),
-    controller_calls.list_streams("s"),
-    controller_calls.list_streams("s", tag="t"),
-    controller_calls.stream_exists(STREAM),
-    controller_calls.create_stream(STREAM),
-    controller_calls.update_stream(STREAM, Settings()),
-    controller_calls.stream_settings(STREAM),
-    controller_calls.truncate_stream(STREAM, {}),
-    controller_calls.seal_stream(STREAM),
-    controller_calls.delete_stream(STREAM),
-    controller_calls.scale(STREAM, [], [], 0),
-    controller_calls.scale_done(STREAM, 0),
-    controller_calls.head(STREAM),
-    controller_calls.current_segments(STREAM),
-    controller_calls.epoch_segments(STREAM, 0),
-    controller_calls.segments_between(STREAM, {}, {}),
-    controller_calls.successors(STREAM, 0),
-    controller_calls.segment_open(STREAM, 0),
-    controller_calls.cut_covers(STREAM, {}),
-    controller_calls.store_of(STREAM, 0),
-    controller_calls.delegation_token(STREAM),
+    stream_calls.create_scope("s"),
+    stream_calls.delete_scope("s"),
+    stream_calls.scope_exists("s"),
+    stream_calls.list_scopes(),
+    stream_calls.list_streams("s"),
+    stream_calls.list_streams("s", tag="t"),
+    stream_calls.stream_exists(STREAM),
+    stream_calls.create_stream(STREAM),
+    stream_calls.update_stream(STREAM, Settings()),
+    stream_calls.stream_settings(STREAM),
+    stream_calls.truncate_stream(STREAM, {}),
+    stream_calls.seal_stream(STREAM),
+    stream_calls.delete_stream(STREAM),
+    stream_calls.scale(STREAM, [], [], 0),
+    stream_calls.scale_done(STREAM, 0),
+    segment_calls.head(STREAM),
+    segment_calls.current_segments(STREAM),
+    segment_calls.epoch_segments(STREAM, 0),
+    segment_calls.segments_between(STREAM, {}, {}),
+    segment_calls.successors(STREAM, 0),
+    segment_calls.segment_open(STREAM, 0),
+    segment_calls.cut_covers(STREAM, {}),
+    segment_calls.store_of(STREAM, 0),
+    segment_calls.delegation_token(STREAM),
     transaction_calls.begin_transaction(STREAM, 0),
     transaction_calls.ping_transaction(STREAM, 0, 0, 0),
     transaction_calls.commit_transaction(STREAM, 0, 0),
@@ -86,7 +91,7 @@ def _kind(field: FieldDescriptor) -> tuple[int, bool]:
 def test_every_call_is_listed():
     made = [
         name
-        for module in (controller_calls, hold_calls, transaction_calls)
+        for module in (stream_calls, segment_calls, hold_calls, transaction_calls)
         for name, function in vars(module).items()
         if isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     ]

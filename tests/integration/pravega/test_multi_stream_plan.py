@@ -15,7 +15,7 @@ from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
 from airflow_provider_streams.model.stream.hold import HoldRequest
 from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Retention, RetentionKind, Settings
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import by_stream
 from airflow_provider_streams.systems.pravega.operations import hold, retention
@@ -46,7 +46,7 @@ class Streams:
 
     def make(self, name: str, *tags: str) -> str:
         stream = f"{self.lab.scope}/{name}"
-        assert self.lab.call(controller_calls.create_stream(stream, Settings(tags=tags)))
+        assert self.lab.call(stream_calls.create_stream(stream, Settings(tags=tags)))
         return stream
 
     def write(self, name: str, count: int) -> None:
@@ -57,8 +57,8 @@ class Streams:
         self.windows[-1][name] += count
 
     def delete(self, name: str) -> None:
-        assert self.lab.call(controller_calls.seal_stream(f"{self.lab.scope}/{name}"))
-        assert self.lab.call(controller_calls.delete_stream(f"{self.lab.scope}/{name}"))
+        assert self.lab.call(stream_calls.seal_stream(f"{self.lab.scope}/{name}"))
+        assert self.lab.call(stream_calls.delete_stream(f"{self.lab.scope}/{name}"))
 
     def record(self) -> None:
         self.edges.append(datetime.now(UTC))
@@ -181,7 +181,7 @@ def test_holds_stand_on_each_stream_and_on_those_that_come(journal, lab):
     assert moved["moved"] == [a, b]
     assert set(by_stream(tail)) == {a, b}
     assert [one.reader for one in lab.run(hold.holds(source, ["nightly"]))] == ["nightly"] * 3
-    lab.call(controller_calls.update_stream(b, Settings(retention=Retention(RetentionKind.TIME, 60_000))))
+    lab.call(stream_calls.update_stream(b, Settings(retention=Retention(RetentionKind.TIME, 60_000))))
     of_any = lab.run(retention.holding(source, None, (), datetime.now(UTC)))
     assert of_any.rules == lab.run(retention.holding(PravegaSource(b), None, (), datetime.now(UTC))).rules
     assert of_any.rules.retention == timedelta(minutes=1)

@@ -14,7 +14,7 @@ from contextlib import closing
 import pytest
 
 from airflow_provider_streams.errors import StartTrimmed
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from tests.seeds import chosen_seed
@@ -78,11 +78,11 @@ class Life:
         """Two cuts at one place."""
 
     def split(self) -> None:
-        if len(self.lab.call(controller_calls.current_segments(self.stream))) < 5:
+        if len(self.lab.call(segment_calls.current_segments(self.stream))) < 5:
             self.lab.split(self.stream)
 
     def merge(self) -> None:
-        if len(self.lab.call(controller_calls.current_segments(self.stream))) > 1:
+        if len(self.lab.call(segment_calls.current_segments(self.stream))) > 1:
             self.lab.merge(self.stream)
 
     def roll(self) -> None:
@@ -91,7 +91,7 @@ class Life:
     def truncate(self) -> None:
         """Windows before it are reported as lost; those after it are as they were."""
         self.held = self.chance.randint(self.held, len(self.cuts) - 1)
-        self.lab.call(controller_calls.truncate_stream(self.stream, self.cuts[self.held].offsets))
+        self.lab.call(stream_calls.truncate_stream(self.stream, self.cuts[self.held].offsets))
 
     def compare(self) -> None:
         """Each window equals Java's; a window before the head is refused or reported."""

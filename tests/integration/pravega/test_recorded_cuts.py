@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import InvalidRequest, NoCutNearby, SourceD
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.source import PravegaSource
@@ -152,11 +152,11 @@ def test_a_window_without_a_recorder_says_what_is_missing(windows, stream):
 
 
 def test_recording_creates_nothing_and_a_typo_is_an_error(lab, stream, recorders, windows):
-    before = lab.call(controller_calls.list_streams(lab.scope)).names
+    before = lab.call(stream_calls.list_streams(lab.scope)).names
     recorders.once("r")
     with pytest.raises(SourceNotFound):
         lab.system.tail(PravegaSource(f"{stream}s"))
-    assert lab.call(controller_calls.list_streams(lab.scope)).names == before
+    assert lab.call(stream_calls.list_streams(lab.scope)).names == before
 
 
 def test_no_cut_is_waited_for_of_a_stream_that_does_not_exist(lab, peer, stream, recorders, windows):
@@ -164,8 +164,8 @@ def test_no_cut_is_waited_for_of_a_stream_that_does_not_exist(lab, peer, stream,
     recorders.once("r")
     peer.write(stream, 10)
     window = Window(start, now())
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.delete_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
     waits = RecordedCuts(timedelta(hours=1))
     with pytest.raises(SourceDeleted, match="no longer exists"):
         windows.plan(window.start, window.end)
@@ -178,10 +178,10 @@ def test_no_cut_is_waited_for_of_a_stream_that_does_not_exist(lab, peer, stream,
 def test_a_stream_made_again_is_recorded_only_when_that_is_said(lab, peer, stream, recorders, windows):
     peer.write(stream, 10)
     recorders.once("r")
-    assert lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
     recorders.once("r")
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.create_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.create_stream(stream))
     recorders.once("r")
     (error,) = recorders.errors
     assert isinstance(error, InvalidRequest)
@@ -208,7 +208,7 @@ def test_a_rolled_window_is_a_set_of_sealed_segments_equal_to_javas(lab, peer, s
         start, stop = (StreamCut.from_model(stream, cut) for cut in (plan.start_cut, plan.end_cut))
         assert lab.digests(plan) == peer.digests(stream, start, stop)
         read = [split.shard for split in plan.splits]
-        assert all(not lab.call(controller_calls.segment_open(stream, Segment.parse(shard).id)) for shard in read)
+        assert all(not lab.call(segment_calls.segment_open(stream, Segment.parse(shard).id)) for shard in read)
 
 
 def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
@@ -225,11 +225,11 @@ def test_repeating_a_tick_rolls_once(lab, peer, stream, windows, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         roll_epoch(journal, system, source, tick, "roll")
     monkeypatch.undo()
-    segments = lab.call(controller_calls.current_segments(stream))
+    segments = lab.call(segment_calls.current_segments(stream))
     peer.write(stream, 10)
     first = roll_epoch(journal, system, source, tick, "roll")
     again = roll_epoch(journal, system, source, tick, "roll")
-    assert lab.call(controller_calls.current_segments(stream)) == segments, "nothing was rolled again"
+    assert lab.call(segment_calls.current_segments(stream)) == segments, "nothing was rolled again"
     assert (first.cut, first.is_edge, again.sequence) == (again.cut, True, None)
     assert first.ends.offsets == {0: 10 * 108}
     assert first.cut.offsets == {segments[0].segment_id: 0}
@@ -248,7 +248,7 @@ def test_a_roll_goes_on_when_auto_scaling_was_quicker(lab, stream, windows, monk
         return cut
 
     monkeypatch.setattr(PravegaSystem, "tail", then_split)
-    before = {one.segment_id for one in lab.call(controller_calls.current_segments(stream))}
+    before = {one.segment_id for one in lab.call(segment_calls.current_segments(stream))}
     rolled = roll_epoch(windows.journal, windows.system, windows.source, tick, "roll")
     assert rolled.ends.offsets.keys() == before
-    assert not before & {one.segment_id for one in lab.call(controller_calls.current_segments(stream))}
+    assert not before & {one.segment_id for one in lab.call(segment_calls.current_segments(stream))}

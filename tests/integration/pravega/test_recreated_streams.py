@@ -11,7 +11,7 @@ from airflow_provider_streams.errors import InvalidRequest, StartTrimmed
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.window.basis import RecordedCuts
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
@@ -102,9 +102,9 @@ def check(tape, first):
 
 def made_again(stream):
     def act(lab):
-        assert lab.call(controller_calls.seal_stream(stream))
-        assert lab.call(controller_calls.delete_stream(stream))
-        assert lab.call(controller_calls.create_stream(stream))
+        assert lab.call(stream_calls.seal_stream(stream))
+        assert lab.call(stream_calls.delete_stream(stream))
+        assert lab.call(stream_calls.create_stream(stream))
         return lab
 
     return act

@@ -11,7 +11,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.stream.tail_observation import TailObservation
 from airflow_provider_streams.model.window.basis import Chained
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
@@ -35,7 +35,7 @@ def asked(stream, window, **more):
 
 
 def truncate(lab, stream):
-    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
 
 
 def test_a_look_before_the_window_proves_the_head(lab, peer, stream, journal, tmp_path):
@@ -78,8 +78,8 @@ def test_a_stream_made_again_after_a_look_is_lost(lab, peer, stream, journal):
     start = datetime.now(UTC)
     peer.write(stream, 20)
     observe_tail(journal, lab.system, PravegaSource(stream))
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.create_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.create_stream(stream))
     with pytest.raises(StartTrimmed):
         fresh_plan(journal, lab.system, asked(stream, Window(start, datetime.now(UTC))))

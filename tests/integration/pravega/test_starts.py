@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven, UnknownServerError
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.operations import scaling
 
@@ -24,7 +24,7 @@ def test_a_rolled_boundary_stays_a_start_however_retention_names_it(lab, peer, s
     assert before == lab.digests(lab.plan(stream, None, boundary.ends)) == peer.digests(stream, None, boundary.cut)
     after = lab.digests(lab.plan(stream, boundary.cut))
     assert after == lab.digests(lab.plan(stream, boundary.ends)) == peer.digests(stream, boundary.cut, None)
-    assert lab.call(controller_calls.truncate_stream(stream, getattr(boundary, head).offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, getattr(boundary, head).offsets))
     assert lab.digests(lab.plan(stream, boundary.cut, on_unproven="fail")) == after
 
 
@@ -34,7 +34,7 @@ def test_an_end_that_looks_like_a_place_before_it_is_refused_with_the_way_on(lab
     lab.split(stream)
     peer.write(stream, 10)
     after = StreamCut(stream, dict.fromkeys(lab.tail(stream).offsets, 0))
-    assert lab.call(controller_calls.truncate_stream(stream, after.offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, after.offsets))
     with pytest.raises(StartTrimmed, match=rf"if it starts at their very end, nothing is: {after.to_model()} is that"):
         lab.plan(stream, end)
     assert len(lab.read(lab.plan(stream, after))[0]) == 10
@@ -57,7 +57,7 @@ def test_the_head_of_a_truncated_stream_is_an_unproven_start(lab, peer, stream):
     assert [one.verdict for one in lab.plan(stream).ranges] == ["ok"]
     middle = lab.tail(stream)
     peer.write(stream, 20)
-    assert lab.call(controller_calls.truncate_stream(stream, middle.offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, middle.offsets))
     (only,) = lab.plan(stream).ranges
     assert only.verdict == "unproven: it begins at the first event still held, of a stream that was truncated before"
     assert len(lab.read(lab.plan(stream))[0]) == 20, "it lands"
@@ -65,7 +65,7 @@ def test_the_head_of_a_truncated_stream_is_an_unproven_start(lab, peer, stream):
         lab.plan(stream, on_unproven="fail")
     for given in (middle, StreamCut(stream, {0: 30 * 108})):
         assert [one.verdict for one in lab.plan(stream, given, on_unproven="fail").ranges] == ["ok"]
-    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     assert lab.plan(stream).ranges[0].verdict.startswith("unproven"), "also when nothing is left"
 
 
@@ -102,9 +102,9 @@ def test_what_the_controller_answers_to_cuts_in_no_order_is_told_from_a_failure(
 def test_segments_of_another_cluster_are_no_missing_stream(lab, stream):
     foreign = (1 << 32) * 99 + 99
     for call in (
-        controller_calls.cut_covers(stream, {foreign: 0}),
-        controller_calls.segments_between(stream, {0: 0}, {foreign: 0}),
-        controller_calls.epoch_segments(stream, 99),
+        segment_calls.cut_covers(stream, {foreign: 0}),
+        segment_calls.segments_between(stream, {0: 0}, {foreign: 0}),
+        segment_calls.epoch_segments(stream, 99),
     ):
         with pytest.raises(InvalidRequest, match="has no epoch 99 at"):
             lab.call(call)

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.schema.payload import Json
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.systems.system_pool import SystemPool
@@ -100,7 +100,7 @@ def test_a_truncated_stream_begins_where_it_was_cut(lab, writer, stream, tail_of
     writer.write(numbered(0, 50))
     cut = lab.tail(stream)
     writer.write(numbered(50, 60))
-    assert lab.call(controller_calls.truncate_stream(stream, cut.offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, cut.offsets))
     assert numbers(tail_of(stream).last(100).events) == [*range(50, 60)]
 
 
@@ -117,10 +117,10 @@ def test_following_over_scalings_until_the_stream_is_deleted(lab, writer, stream
         seen = tail.since(seen.plan, 10)
         got += numbers(seen.events)
     assert sorted(got) == [*range(10, 70)]
-    lab.call(controller_calls.seal_stream(stream))
+    lab.call(stream_calls.seal_stream(stream))
     seen = tail.since(seen.plan, 10)
     assert (seen.events, seen.is_gone) == ((), False)
-    lab.call(controller_calls.delete_stream(stream))
+    lab.call(stream_calls.delete_stream(stream))
     assert tail.since(seen.plan, 10).is_gone
 
 
@@ -136,6 +136,6 @@ def test_undecodable_events_keep_their_place(writer, stream, tail_of):
 
 def test_nothing_is_left_on_the_server(lab, writer, stream, tail_of):
     writer.write(numbered(0, 10))
-    before = lab.call(controller_calls.list_streams(lab.scope))
+    before = lab.call(stream_calls.list_streams(lab.scope))
     tail_of(stream).last(5)
-    assert lab.call(controller_calls.list_streams(lab.scope)) == before
+    assert lab.call(stream_calls.list_streams(lab.scope)) == before

@@ -11,7 +11,7 @@ import pytest
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, StartUnproven
 from airflow_provider_streams.model.stream.tail_observation import TailObservation, relevant
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 
 pytestmark = pytest.mark.pravega
@@ -41,7 +41,7 @@ def test_what_is_held_since_an_observation_is_proven_and_what_is_not_is_lost(lab
     assert TailObservation.from_json(seen.to_json()) == seen
     after, before = since(seen.at), since(seen.at - SECOND)
     peer.write(stream, 10)
-    assert lab.call(controller_calls.truncate_stream(stream, {0: 10 * 108}))
+    assert lab.call(stream_calls.truncate_stream(stream, {0: 10 * 108}))
     lab.roll(stream)
     peer.write(stream, 10)
     held = lab.plan(stream, window=after, first_seen=seen, on_unproven="fail")
@@ -52,7 +52,7 @@ def test_what_is_held_since_an_observation_is_proven_and_what_is_not_is_lost(lab
             lab.plan(stream, window=before, first_seen=known, on_unproven="fail")
         assert lab.read(lab.plan(stream, window=before, first_seen=known))[1].verdict == "unproven"
     # now events go that were written after an observation
-    lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     for window in (after, before):
         with pytest.raises(StartTrimmed, match="are gone"):
             lab.plan(stream, window=window, first_seen=seen)
@@ -65,8 +65,8 @@ def test_a_sealed_stream_is_seen_and_planned_as_well(lab, peer, stream):
     peer.write(stream, 10)
     seen, middle = look(lab, stream), lab.tail(stream)
     peer.write(stream, 5)
-    assert lab.call(controller_calls.truncate_stream(stream, middle.offsets))
-    lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(stream_calls.truncate_stream(stream, middle.offsets))
+    lab.call(stream_calls.seal_stream(stream))
     again = look(lab, stream)
     assert (again.incarnation, again.tail) == (seen.incarnation, lab.tail(stream).to_model())
     plan = lab.plan(stream, window=since(seen.at), first_seen=seen, on_unproven="fail")
@@ -78,8 +78,8 @@ def test_a_sealed_stream_of_which_nothing_is_held_has_lost_what_came_after_the_l
     peer.write(stream, 10)
     seen = look(lab, stream)
     peer.write(stream, 10)
-    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
-    lab.call(controller_calls.seal_stream(stream))
+    assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    lab.call(stream_calls.seal_stream(stream))
     assert verdicts(lab.plan(stream, lab.tail(stream), lab.tail(stream), on_unproven="fail")) == ["empty"]
     with pytest.raises(StartTrimmed, match="1,080 bytes"):
         lab.plan(stream, window=since(seen.at), first_seen=seen)
@@ -89,9 +89,9 @@ def test_a_sealed_stream_of_which_nothing_is_held_has_lost_what_came_after_the_l
 def test_a_stream_made_again_has_lost_what_was_seen_and_tells_so_itself_without_an_observation(lab, peer, stream):
     peer.write(stream, 10)
     seen, start = look(lab, stream), lab.tail(stream)
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.create_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.create_stream(stream))
     peer.write(stream, 3)
     made = datetime.now(UTC)
     window = since(seen.at)
@@ -120,7 +120,7 @@ def test_what_was_seen_only_after_a_window_and_was_truncated_is_lost(lab, peer, 
     ended = datetime.now(UTC)
     peer.write(stream, 5)
     seen = look(lab, stream)
-    assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
     window = Window(started, ended)
     with pytest.raises(StartTrimmed, match="and all before that, was truncated"):
         lab.plan(stream, None, end, window=window, first_seen=seen)
@@ -146,13 +146,13 @@ def test_no_verdict_on_a_real_stream_covers_what_a_look_contradicts(lab, peer, s
             case "look":
                 looks.append(look(lab, stream))
             case "truncate":
-                assert lab.call(controller_calls.truncate_stream(stream, lab.tail(stream).offsets))
+                assert lab.call(stream_calls.truncate_stream(stream, lab.tail(stream).offsets))
             case "split":
                 lab.split(stream)
             case "remake":
-                assert lab.call(controller_calls.seal_stream(stream))
-                assert lab.call(controller_calls.delete_stream(stream))
-                assert lab.call(controller_calls.create_stream(stream))
+                assert lab.call(stream_calls.seal_stream(stream))
+                assert lab.call(stream_calls.delete_stream(stream))
+                assert lab.call(stream_calls.create_stream(stream))
         marks.append(datetime.now(UTC))
     for start in marks[:-1]:
         first, *later = relevant(looks, start) or (None,)

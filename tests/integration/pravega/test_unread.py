@@ -14,7 +14,7 @@ from airflow_provider_streams.journal.runs.run_records import TaskInstanceKey
 from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.sinks.landing import Landed
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
 from airflow_provider_streams.triggers.pravega_unread import PravegaUnreadTrigger
@@ -113,7 +113,7 @@ async def test_a_little_is_no_news_and_what_retention_took_is_told(journal, lab,
         assert await watching.is_silent()
         middle = lab.tail(stream)
         write(30)
-        assert lab.call(controller_calls.truncate_stream(stream, middle.offsets))
+        assert lab.call(stream_calls.truncate_stream(stream, middle.offsets))
         news = await watching.next()
         assert (news["lost_bytes"], news["start"]) == (19 * STORED_BYTES, start.to_text())
         assert news["bytes"] == 30 * STORED_BYTES

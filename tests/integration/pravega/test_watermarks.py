@@ -16,7 +16,7 @@ from airflow_provider_streams.journal.store import Journal
 from airflow_provider_streams.model.schema.payload import Json
 from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
 from airflow_provider_streams.systems.pravega.planning import watermarks
 from airflow_provider_streams.systems.pravega.planning.watermarks import Mark
@@ -90,7 +90,7 @@ def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream):
     micro = PravegaSource(stream, event_time_unit="us")
     same = window(since, until, timedelta(microseconds=1))
     assert superset(lab, stream, since, until, source=micro, window=same).end_cut == plan.end_cut
-    assert lab.call(controller_calls.truncate_stream(stream, found[0].cut.offsets))
+    assert lab.call(stream_calls.truncate_stream(stream, found[0].cut.offsets))
     with pytest.raises(StartTrimmed, match="no watermark is held that is early enough"):
         superset(lab, stream, 0, until)
     accepted = superset(lab, stream, 0, until, on_loss="record")
@@ -101,7 +101,7 @@ def test_marks_narrow_a_window_of_event_time_to_a_superset(lab, peer, stream):
 def test_what_is_noted_after_a_mark_is_in_no_window_and_the_plans_say_which_rows_these_are(lab, peer, journal):
     stream = f"{lab.scope}/late"
     waits = 10  # less than from one mark to the next
-    assert lab.call(controller_calls.create_stream(stream, Settings(timestamp_aggregation_ms=waits)))
+    assert lab.call(stream_calls.create_stream(stream, Settings(timestamp_aggregation_ms=waits)))
     clock = 0
 
     def say(writer, noted):

@@ -22,7 +22,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.table_properties import mark_in
 from airflow_provider_streams.model.sinks.landing import Landed, TableMark, TableTerms
 from airflow_provider_streams.spark.catalog.table import SparkTable
-from airflow_provider_streams.spark.job import window_checks
+from airflow_provider_streams.spark.job import commit_checks
 from airflow_provider_streams.spark.job.job import run
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec
 from airflow_provider_streams.systems.registry import declaration_of
@@ -91,7 +91,7 @@ def test_a_task_that_dies_is_tried_again_and_no_row_is_there_twice(spark, stream
 def test_rows_that_are_lost_after_the_proof_are_not_read_again(spark, stream, sink, monkeypatch):
     plan = stream.plan()
     run_window(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
-    commit = window_checks.commit
+    commit = commit_checks.commit
 
     def lose(*given: Any) -> Any:
         blocks = spark._jsc.sc().env().blockManager()
@@ -99,7 +99,7 @@ def test_rows_that_are_lost_after_the_proof_are_not_read_again(spark, stream, si
             blocks.removeRdd(number)
         return commit(*given)
 
-    monkeypatch.setattr(window_checks, "commit", lose)
+    monkeypatch.setattr(commit_checks, "commit", lose)
     with pytest.raises(TableUnavailable):
         run_window(stream.spec(plan, sink=sink, small_plan_bytes=TASKS), spark)
     assert landed(spark, sink) == stream.numbers

@@ -27,7 +27,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
-from airflow_provider_streams.model.sinks.untouched import left_untouched, mark_untouched
+from airflow_provider_streams.model.sinks.untouched_table import left_untouched, mark_untouched
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.job import job
 from airflow_provider_streams.spark.job.job_spec import JobSpec, WindowSpec

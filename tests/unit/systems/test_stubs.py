@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
 import airflow_provider_streams
-from airflow_provider_streams.systems.pravega.client import controller_pb2
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2
 from airflow_provider_streams.systems.pulsar.client.wire import commands_pb2
 
 PACKAGE = Path(airflow_provider_streams.__file__).parent

@@ -19,7 +19,7 @@ from pyiceberg.table import FileScanTask, ManifestGroupPlanner, Table
 from airflow_provider_streams.lake.columns import WINDOW_COLUMNS
 from airflow_provider_streams.lake.iceberg.files.table_files import windows_in
 from airflow_provider_streams.lake.iceberg.files.window_partitions import partition_fields
-from airflow_provider_streams.lake.iceberg.window_lengths import longest_window
+from airflow_provider_streams.lake.iceberg.longest_window import longest_window
 from airflow_provider_streams.model.window.window import Window
 
 _MARGIN = timedelta(seconds=1)

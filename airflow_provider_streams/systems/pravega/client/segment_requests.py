@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from airflow_provider_streams.errors import NotAuthorized, SystemUnavailable
 from airflow_provider_streams.systems.connection.backoff import Backoff, Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls, wire_protocol
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
+from airflow_provider_streams.systems.io_free_rules import Rule
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
 from airflow_provider_streams.systems.pravega.client.credentials import Tokens
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Address
-from airflow_provider_streams.systems.sansio import Rule
 
 _BACKOFF = Backoff(attempts=4, first_seconds=0.2, chance=0.0)
 ATTEMPTS = _BACKOFF.attempts
@@ -32,7 +33,7 @@ class SegmentRequests:
 def token_for(stream: str, tokens: Tokens) -> Rule[Call[str], str]:
     """A delegation token to read a stream, fresh enough to use now."""
     known = tokens.known(stream)
-    return tokens.learn(stream, (yield controller_calls.delegation_token(stream))) if known is None else known
+    return tokens.learn(stream, (yield segment_calls.delegation_token(stream))) if known is None else known
 
 
 class Tries:

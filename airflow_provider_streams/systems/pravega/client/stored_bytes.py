@@ -10,8 +10,10 @@ from typing import Any
 
 from airflow_provider_streams.errors import ConnectionLost, ProtocolError, SystemUnavailable
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls, wire_protocol
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
+from airflow_provider_streams.systems.io_free_rules import Rule
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
 from airflow_provider_streams.systems.pravega.client.credentials import Tokens
 from airflow_provider_streams.systems.pravega.client.segment_requests import (
     ATTEMPTS,
@@ -20,7 +22,6 @@ from airflow_provider_streams.systems.pravega.client.segment_requests import (
     token_for,
 )
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
-from airflow_provider_streams.systems.sansio import Rule
 
 _HEADER = struct.Struct(">ii")
 _SHORTEST = 4096
@@ -95,7 +96,7 @@ def read_bytes(query: BytesQuery, tokens: Tokens) -> Rule[Call[Any] | SegmentReq
     reading, segment = SmallRead(query), query.segment
     while left := reading.left:
         token = yield from token_for(segment.stream, tokens)
-        address = yield controller_calls.store_of(segment.stream, segment.id)
+        address = yield segment_calls.store_of(segment.stream, segment.id)
         with contextlib.suppress(ConnectionLost):
             yield SegmentRequests(address, [reading.request(token)], reading.take)
         lacking = "its bytes cannot be read" if reading.left else ""

@@ -1,7 +1,7 @@
 """The two edges that ask controllers and segment stores, blocking and asynchronous.
 
-Their questions are data (`controller_calls`, `segment_bounds`, `stored_bytes`). Rules of several questions are
-`coroutines`, so that operators, sensors and triggers share them.
+Their questions are data (calls of the `controller`, `segment_bounds`, `stored_bytes`). Rules of several questions are
+`multi_step_queries`, so that operators, sensors and triggers share them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import asyncio
 import time
 from typing import Any, TypeVar
 
-from airflow_provider_streams.systems import sansio
+from airflow_provider_streams.systems import io_free_rules
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.controller import AsyncController, Controller
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
-from airflow_provider_streams.systems.pravega.client.coroutines import Question, Steps
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
+from airflow_provider_streams.systems.pravega.client.controller.channels import AsyncController, Controller
 from airflow_provider_streams.systems.pravega.client.credentials import Tokens
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Question, Steps
 from airflow_provider_streams.systems.pravega.client.segment_requests import SegmentRequests, token_for
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import (
     Address,
@@ -47,22 +47,22 @@ class Client:
 
     def run(self, steps: Steps[T]) -> T:
         """Answer a rule's questions until it has its value."""
-        return sansio.run(steps, self._answer)
+        return io_free_rules.run(steps, self._answer)
 
     def token(self, stream: str) -> str:
         """See `token_for`."""
-        return sansio.run(token_for(stream, self.tokens), self.call)
+        return io_free_rules.run(token_for(stream, self.tokens), self.call)
 
     def connect(self, segment: Segment) -> Connection:
         """A new connection to the store that serves a segment now; the caller closes it."""
-        return Connection(self.endpoint, self.call(controller_calls.store_of(segment.stream, segment.id)))
+        return Connection(self.endpoint, self.call(segment_calls.store_of(segment.stream, segment.id)))
 
     def _answer(self, question: Question | SegmentRequests) -> Any:
         match question:
             case SegmentQuery():
-                return sansio.run(find(question, self.tokens), self._answer)
+                return io_free_rules.run(find(question, self.tokens), self._answer)
             case BytesQuery():
-                return sansio.run(read_bytes(question, self.tokens), self._answer)
+                return io_free_rules.run(read_bytes(question, self.tokens), self._answer)
             case SegmentRequests():
                 return self._talk(question)
             case Pause(seconds):
@@ -104,14 +104,14 @@ class AsyncClient:
 
     async def run(self, steps: Steps[T]) -> T:
         """See `Client.run`."""
-        return await sansio.arun(steps, self._answer)
+        return await io_free_rules.arun(steps, self._answer)
 
     async def _answer(self, question: Question | SegmentRequests) -> Any:
         match question:
             case SegmentQuery():
-                return await sansio.arun(find(question, self.tokens), self._answer)
+                return await io_free_rules.arun(find(question, self.tokens), self._answer)
             case BytesQuery():
-                return await sansio.arun(read_bytes(question, self.tokens), self._answer)
+                return await io_free_rules.arun(read_bytes(question, self.tokens), self._answer)
             case SegmentRequests():
                 return await self._talk(question)
             case Pause(seconds):

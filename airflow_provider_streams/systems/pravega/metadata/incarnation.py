@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from airflow_provider_streams.errors import AccessError, SourceNotFound, SourceReplaced
 from airflow_provider_streams.model.plan.plan import SourceRef
 from airflow_provider_streams.model.stream.tail_observation import Incarnation
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
@@ -76,7 +76,7 @@ def difference(segment: Segment, made: str, info: SegmentInfo | None) -> SourceR
 
 def _of_history(stream: str, planned: Mapping[Segment, str]) -> Steps[SourceReplaced | None]:
     """Whether the stream ever had segments that no store has: a new stream of this name never had them."""
-    if not (yield from controller_calls.stream_exists(stream)):
+    if not (yield from stream_calls.stream_exists(stream)):
         yield from _check_scope(stream)
         return None
     past = yield from cuts.before((yield from cuts.head(stream)))
@@ -92,7 +92,7 @@ def _check_scope(stream: str) -> Steps[None]:
     """The read reports a deleted stream; but without its scope, another cluster answers."""
     scope = stream.partition("/")[0]
     try:
-        is_there = yield from controller_calls.scope_exists(scope)
+        is_there = yield from stream_calls.scope_exists(scope)
     except (AccessError, SourceNotFound):
         return  # to ask needs a permission of its own
     if not is_there:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.controller_call import Call, KeyedSegment
-from airflow_provider_streams.systems.pravega.client.controller_calls import Page
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, chosen, infos
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import Call, KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller.stream_calls import Page
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, chosen, infos
 from airflow_provider_streams.systems.pravega.client.stored_bytes import newest_event
 from airflow_provider_streams.systems.pravega.client.stream_configuration import Settings
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment, is_internal, mark_stream
@@ -65,13 +65,13 @@ class SegmentEnds:
 
 def scopes() -> Steps[tuple[str, ...]]:
     """Every scope that the user may see, except Pravega's own, sorted; needs a permission of its own."""
-    found = yield from _pages(controller_calls.list_scopes)
+    found = yield from _pages(stream_calls.list_scopes)
     return tuple(sorted(name for name in found if not is_internal(name)))
 
 
 def streams(scope: str, tag: str = "") -> Steps[tuple[str, ...]]:
     """Every `scope/stream` of a scope (with a tag) that the user may see, except Pravega's own; sorted."""
-    found = yield from _pages(lambda token: controller_calls.list_streams(scope, token, tag=tag))
+    found = yield from _pages(lambda token: stream_calls.list_streams(scope, token, tag=tag))
     return tuple(sorted(name for name in found if not is_internal(name.partition("/")[2])))
 
 
@@ -105,8 +105,8 @@ def streams_of(source: PravegaSource) -> Steps[tuple[str, ...]]:
 
 def describe(stream: str) -> Steps[StreamState]:
     """A stream's settings and extent."""
-    settings = yield from controller_calls.stream_settings(stream)
-    segments = yield from controller_calls.current_segments(stream)
+    settings = yield from stream_calls.stream_settings(stream)
+    segments = yield from segment_calls.current_segments(stream)
     head = yield from cuts.head(stream)
     return StreamState(stream, settings, head, (yield from cuts.tail(stream)), segments)
 
@@ -134,7 +134,7 @@ def segment_ends(stream: str, segments: Sequence[Segment]) -> Steps[SegmentEnds]
     Raises:
         InvalidRequest: the stream never had such a segment.
     """
-    still_open = yield from chosen(segments, lambda one: controller_calls.segment_open(stream, one.id))
+    still_open = yield from chosen(segments, lambda one: segment_calls.segment_open(stream, one.id))
     ended = [segment.id for segment in segments if segment not in still_open]
     found = yield from infos(stream, ended)
     yield from _check_dropped(stream, [key for key in ended if key not in found])
@@ -146,7 +146,7 @@ def _check_dropped(stream: str, missing: Sequence[int]) -> Steps[None]:
     """Refuse segments that the stream never had, of those that the stores do not know."""
     if not missing:
         return
-    if not (yield from controller_calls.stream_exists(stream)):
+    if not (yield from stream_calls.stream_exists(stream)):
         raise SourceNotFound(stream)
     past = yield from cuts.before((yield from cuts.head(stream)))
     for key in missing:

@@ -10,13 +10,14 @@ from typing import Any
 
 from airflow_provider_streams.errors import ConnectionLost, ProtocolError
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls, wire_protocol
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
+from airflow_provider_streams.systems.io_free_rules import Rule
+from airflow_provider_streams.systems.pravega.client import wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
 from airflow_provider_streams.systems.pravega.client.credentials import Tokens
 from airflow_provider_streams.systems.pravega.client.segment_requests import SegmentRequests, Tries, token_for
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Address
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
-from airflow_provider_streams.systems.sansio import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def find(query: SegmentQuery, tokens: Tokens) -> Rule[Call[Any] | SegmentRequest
         token = yield from token_for(query.stream, tokens)
         stores: dict[Address, list[int]] = {}
         for key in left:
-            stores.setdefault((yield controller_calls.store_of(query.stream, key)), []).append(key)
+            stores.setdefault((yield segment_calls.store_of(query.stream, key)), []).append(key)
         for address, keys in stores.items():
             with contextlib.suppress(ConnectionLost):
                 yield SegmentRequests(address, answers.requests(keys, token), answers.take)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, StreamsError
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, segment_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
 from airflow_provider_streams.systems.pravega.client.stream_configuration import ScalingKind, Settings
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.operations.stream_settings import IfExists
@@ -51,15 +51,15 @@ def create(
         InvalidRequest: it exists, and that is a failure; or see `change_settings`.
     """
     wanted = change(Settings())
-    creation = controller_calls.create_stream(stream, wanted)
+    creation = stream_calls.create_stream(stream, wanted)
     scope = stream.partition("/")[0]
-    made_scope = make_scope and (yield from controller_calls.create_scope(scope))
+    made_scope = make_scope and (yield from stream_calls.create_scope(scope))
     try:
         is_made = yield from creation
     except StreamsError:
         if made_scope:
             with contextlib.suppress(StreamsError):
-                yield from controller_calls.delete_scope(scope)
+                yield from stream_calls.delete_scope(scope)
         raise
     if is_made:
         return CreateResult(created=True, updated=False, settings=wanted)
@@ -67,7 +67,7 @@ def create(
         raise InvalidRequest(f"{stream} exists already")
     if if_exists == "update":
         return (yield from change_settings(stream, change, rescale=rescale))
-    settings = yield from controller_calls.stream_settings(stream)
+    settings = yield from stream_calls.stream_settings(stream)
     return CreateResult(created=False, updated=False, settings=settings)
 
 
@@ -80,19 +80,19 @@ def change_settings(stream: str, change: Change, *, rescale: bool = False) -> St
     Raises:
         InvalidRequest: the update would scale the stream without `rescale`; or the stream is sealed.
     """
-    current = yield from controller_calls.stream_settings(stream)
+    current = yield from stream_calls.stream_settings(stream)
     wanted = change(current)
     if wanted == current and not rescale:
         return CreateResult(created=False, updated=False, settings=current)
     if not rescale and wanted.scaling.kind is ScalingKind.FIXED:
-        segments = len((yield from controller_calls.current_segments(stream)))
+        segments = len((yield from segment_calls.current_segments(stream)))
         if segments and segments != wanted.scaling.min_segments:
             raise InvalidRequest(
                 f"{stream} has {segments} open segments, its fixed scaling policy says "
                 f"{wanted.scaling.min_segments}: this update would scale it at once. Say segments={segments} as well "
                 "to keep them, or allow it with rescale=True"
             )
-    yield from controller_calls.update_stream(stream, wanted)
+    yield from stream_calls.update_stream(stream, wanted)
     return CreateResult(created=False, updated=True, settings=wanted)
 
 
@@ -106,7 +106,7 @@ def truncate(stream: str, cut: StreamCut) -> Steps[Truncated]:
     if cut == head:
         return Truncated(head, 0)
     pieces = yield from pieces_between(head, cut, head)
-    yield from controller_calls.truncate_stream(stream, cut.offsets)
+    yield from stream_calls.truncate_stream(stream, cut.offsets)
     return Truncated((yield from cuts.head(stream)), sum(piece.range.bytes for piece in pieces))
 
 
@@ -118,7 +118,7 @@ def delete(stream: str, *, seal_first: bool = False, force: bool = False) -> Ste
     Raises:
         InvalidRequest: it is open, or subscribers hold its data; nothing was changed.
     """
-    if not (yield from controller_calls.stream_exists(stream)):
+    if not (yield from stream_calls.stream_exists(stream)):
         return False
     held_by = () if force else tuple((yield from hold_calls.list_holds(stream)))
     if held_by:
@@ -126,15 +126,15 @@ def delete(stream: str, *, seal_first: bool = False, force: bool = False) -> Ste
             f"{stream} has data that is held for {', '.join(held_by)}: release these holds, or say force=True"
         )
     if seal_first:
-        yield from controller_calls.seal_stream(stream)
-    elif (yield from controller_calls.current_segments(stream)):
+        yield from stream_calls.seal_stream(stream)
+    elif (yield from segment_calls.current_segments(stream)):
         raise InvalidRequest(
             f"{stream} is open: seal it first, or let seal=True do so. A deleted stream cannot be read any more"
         )
-    return (yield from controller_calls.delete_stream(stream))
+    return (yield from stream_calls.delete_stream(stream))
 
 
 def seal(stream: str) -> Steps[StreamCut]:
     """End a stream for good, and return its end. Sealing twice does no harm."""
-    yield from controller_calls.seal_stream(stream)
+    yield from stream_calls.seal_stream(stream)
     return (yield from cuts.sealed_end(stream))

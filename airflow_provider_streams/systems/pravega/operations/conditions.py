@@ -14,7 +14,7 @@ from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamC
 from airflow_provider_streams.systems.schemas import SchemaAvailable
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+    from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
     from airflow_provider_streams.systems.pravega.metadata import queries
 else:
     queries = LazyModule("airflow_provider_streams.systems.pravega.metadata.queries")  # protobuf when used

@@ -14,7 +14,7 @@ from airflow_provider_streams.errors import NotAuthorized
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.systems.connection.address import normal
 from airflow_provider_streams.systems.diagnosis import Grant, ServerTime, Service, bounded
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.client.rest_api import get, server_date
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Connection
@@ -79,13 +79,13 @@ class PravegaDiagnosis:
 
     def _sign_in_at_controller(self) -> str:
         with suppress(NotAuthorized):  # it knows us
-            self._client.call(controller_calls.scope_exists(self.endpoint.scope or _SYSTEM))
+            self._client.call(stream_calls.scope_exists(self.endpoint.scope or _SYSTEM))
         return f"it accepts us (auth_method {self.endpoint.method})"
 
     def _store(self, source: Source | None) -> tuple[str, int]:
         """The store that serves a segment; any name has one."""
         stream = f"{self.endpoint.scope or _SYSTEM}/doctor" if source is None else self._named(source)[0]
-        return self._client.call(controller_calls.store_of(stream, 0))
+        return self._client.call(segment_calls.store_of(stream, 0))
 
     def _sign_in_at_store(self, source: Source | None) -> str:
         Connection(self.endpoint, self._store(source)).close()
@@ -116,7 +116,7 @@ class PravegaDiagnosis:
     def _token(self, source: Source) -> str:
         """For the first stream; empty: the cluster asks for no credentials."""
         with suppress(NotAuthorized):  # see the grants
-            return self._client.call(controller_calls.delegation_token(self._named(source)[0]))
+            return self._client.call(segment_calls.delegation_token(self._named(source)[0]))
         return ""
 
     def grants(self, source: Source) -> Sequence[Grant]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from airflow_provider_streams.errors import NotAuthorized, StreamsError
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
 from airflow_provider_streams.systems.pravega.client.rest_api import get
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Connection
 from airflow_provider_streams.systems.pravega.client.stream_client import Client
@@ -23,7 +23,7 @@ def health(client: Client) -> dict[str, str | StreamsError]:
     """Each service that the endpoint names: `up`, why it was not asked, or the error it met."""
     endpoint, scope = client.endpoint, client.endpoint.scope or _SYSTEM
     found = {
-        "controller": _answer(lambda: client.call(controller_calls.scope_exists(scope))),
+        "controller": _answer(lambda: client.call(stream_calls.scope_exists(scope))),
         "segment store": _answer(lambda: _connect(client, scope), NOT_ASKED),
     }
     if endpoint.rest_url:
@@ -46,7 +46,7 @@ def _answer(probe: Callable[[], object], not_granted: str = UP) -> str | Streams
 
 def _connect(client: Client, scope: str) -> None:
     # any name does: the controller says which store would serve it
-    Connection(client.endpoint, client.call(controller_calls.store_of(f"{scope}/health", 0))).close()
+    Connection(client.endpoint, client.call(segment_calls.store_of(f"{scope}/health", 0))).close()
 
 
 def _ask_registry(registry: RegistryEndpoint, namespace: str) -> None:

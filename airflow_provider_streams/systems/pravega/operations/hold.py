@@ -20,9 +20,9 @@ from airflow_provider_streams.errors import InvalidRequest, SourceNotFound, Stre
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.hold import Hold, HoldRequest
 from airflow_provider_streams.model.stream.source import Source
-from airflow_provider_streams.systems.pravega.client import hold_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, chosen
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, chosen
 from airflow_provider_streams.systems.pravega.metadata.queries import streams_of
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut, by_stream
 from airflow_provider_streams.systems.pravega.planning import cuts

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.retention import Holding, Rules, soonest
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+from airflow_provider_streams.systems.pravega.client.controller import hold_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
 from airflow_provider_streams.systems.pravega.client.stream_configuration import NO_LIMIT, Retention, RetentionKind
 from airflow_provider_streams.systems.pravega.metadata import queries
 from airflow_provider_streams.systems.pravega.metadata.queries import streams_of
@@ -35,7 +35,7 @@ def holding(
 
 def _of_stream(stream: str, reader: str | None, history: History, now: datetime) -> Steps[Holding]:
     # events carry no time: recorded cuts alone tell how far back the stream reaches and how fast it grows
-    settings = yield from controller_calls.stream_settings(stream)
+    settings = yield from stream_calls.stream_settings(stream)
     subscribers = yield from hold_calls.list_holds(stream)
     head = yield from cuts.head(stream)
     oldest = history.oldest_held(head)

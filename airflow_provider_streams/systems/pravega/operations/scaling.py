@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, stream_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 
@@ -103,19 +103,19 @@ def scale(stream: str, choose: Choice) -> Steps[tuple[KeyedSegment, ...]]:
         SystemUnavailable: another client scales it at the same time, or the scaling does not end.
         SourceNotFound: no such stream or scope.
     """
-    current = yield from controller_calls.current_segments(stream)
+    current = yield from segment_calls.current_segments(stream)
     if not current:
         raise InvalidRequest(f"{stream} is sealed: it cannot be scaled any more")
     order = choose(current)
     if not order.sealed:
         return current
     # the time is kept in the stream's scaling events: send the real one
-    epoch = yield from controller_calls.scale(stream, order.sealed, order.ranges, time.time_ns() // 1_000_000)
+    epoch = yield from stream_calls.scale(stream, order.sealed, order.ranges, time.time_ns() // 1_000_000)
     if epoch is None:
         raise SystemUnavailable(stream, "its segments changed while it was to be scaled")
     for _ in range(_PATIENCE):
-        if (yield from controller_calls.scale_done(stream, epoch)):
-            return (yield from controller_calls.current_segments(stream))
+        if (yield from stream_calls.scale_done(stream, epoch)):
+            return (yield from segment_calls.current_segments(stream))
         yield Pause(_POLL_SECONDS)
     raise SystemUnavailable(stream, "its scaling goes on and on")
 
@@ -141,7 +141,7 @@ def roll(stream: str, segments: Collection[int]) -> Steps[Boundary]:
         SourceNotFound: no such stream or scope.
     """
     for attempt in range(_ROLLS):
-        current = yield from controller_calls.current_segments(stream)
+        current = yield from segment_calls.current_segments(stream)
         if not any(one.segment_id in segments for one in current):
             break
         try:
@@ -172,9 +172,9 @@ def _starts_after(ends: StreamCut) -> Steps[StreamCut | None]:
     """
     after: set[int] = set()
     for key in ends.offsets:
-        after.update(one.segment_id for one in (yield from controller_calls.successors(ends.stream, key)))
+        after.update(one.segment_id for one in (yield from segment_calls.successors(ends.stream, key)))
     starts = StreamCut(ends.stream, dict.fromkeys(after, 0))
-    return starts if after and (yield from controller_calls.cut_covers(ends.stream, starts.offsets)) else None
+    return starts if after and (yield from segment_calls.cut_covers(ends.stream, starts.offsets)) else None
 
 
 def _ends(stream: str, segments: Collection[int]) -> Steps[StreamCut]:

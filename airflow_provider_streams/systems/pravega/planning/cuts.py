@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from airflow_provider_streams.errors import InvalidRequest, SourceNotFound
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, chosen, infos
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, chosen, infos
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
@@ -23,12 +23,12 @@ _ADVICE = "Give cuts of the stream as it is now; what was before it is gone"
 
 def head(stream: str) -> Steps[StreamCut]:
     """The cut at the first event still held."""
-    return StreamCut(stream, (yield from controller_calls.head(stream)))
+    return StreamCut(stream, (yield from segment_calls.head(stream)))
 
 
 def before(head: StreamCut) -> Steps[tuple[int, ...]]:
     """The segments that the stream has had up to its head."""
-    return (yield from controller_calls.segments_between(head.stream, {}, head.offsets))
+    return (yield from segment_calls.segments_between(head.stream, {}, head.offsets))
 
 
 def tail(stream: str) -> Steps[StreamCut]:
@@ -39,7 +39,7 @@ def tail(stream: str) -> Steps[StreamCut]:
     """
     last: StreamCut | None = None
     for _ in range(_TRIES):
-        current = yield from controller_calls.current_segments(stream)
+        current = yield from segment_calls.current_segments(stream)
         if not current:
             return (yield from sealed_end(stream))
         found = yield from infos(stream, [segment.segment_id for segment in current])
@@ -55,7 +55,7 @@ def tail(stream: str) -> Steps[StreamCut]:
 
 def is_sealed(stream: str) -> Steps[bool]:
     """Whether the stream has ended."""
-    return not (yield from controller_calls.current_segments(stream))
+    return not (yield from segment_calls.current_segments(stream))
 
 
 def sealed_end(stream: str) -> Steps[StreamCut]:
@@ -63,8 +63,8 @@ def sealed_end(stream: str) -> Steps[StreamCut]:
 
     Pravega itself answers with a cut without segments, which its clients cannot read back.
     """
-    start = yield from controller_calls.head(stream)
-    keys = yield from controller_calls.segments_between(stream, start, {})
+    start = yield from segment_calls.head(stream)
+    keys = yield from segment_calls.segments_between(stream, start, {})
     last = yield from chosen(keys, lambda key: _is_last(stream, key))
     found = yield from infos(stream, last)
     if not found or len(found) != len(last):
@@ -73,7 +73,7 @@ def sealed_end(stream: str) -> Steps[StreamCut]:
 
 
 def _is_last(stream: str, segment_id: int) -> Steps[bool]:
-    return not (yield from controller_calls.successors(stream, segment_id))
+    return not (yield from segment_calls.successors(stream, segment_id))
 
 
 def _ends(stream: str, found: Mapping[int, SegmentInfo]) -> StreamCut:
@@ -102,7 +102,7 @@ def check(named: Mapping[str, StreamCut], head: StreamCut) -> Steps[Mapping[int,
     if unknown := (yield from _unknown([key for key in keys if key not in found], head)):
         raise InvalidRequest(f"{unknown}, or is the cut of another stream? {_ADVICE}")
     for name, cut in named.items():
-        if not (yield from controller_calls.cut_covers(cut.stream, cut.offsets)):
+        if not (yield from segment_calls.cut_covers(cut.stream, cut.offsets)):
             raise InvalidRequest(
                 f"the {name} cut of {cut.stream} is partial: its segments do not own the whole key space; "
                 "give every segment of one moment"

@@ -20,7 +20,7 @@ from airflow_provider_streams.model.plan.row_filter import FieldFilter, Stored
 from airflow_provider_streams.model.schema import event_time_field
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.tail_observation import Incarnation
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
 from airflow_provider_streams.systems.pravega.metadata import incarnation as origin
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
 from airflow_provider_streams.systems.pravega.planning import cuts, watermarks

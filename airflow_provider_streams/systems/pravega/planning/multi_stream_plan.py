@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, SourceNotFound, StartTrimmed
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Estimate, Loss, NeighborCuts, Plan, PlanRequest, Range, SourceRef
 from airflow_provider_streams.model.plan.plan_summary import by_relevance
 from airflow_provider_streams.model.plan.row_filter import joined

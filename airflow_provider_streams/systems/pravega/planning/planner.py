@@ -20,7 +20,7 @@ from airflow_provider_streams.model.plan.plan import (
 )
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.position import Position
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata import incarnation as origin
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from airflow_provider_streams.model.plan.plan import Estimate, Plan, Range
 from airflow_provider_streams.model.stream.key_selection import Selection
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.planning import planner
 
@@ -65,12 +65,12 @@ def _owned(stream: str, segments: Collection[int]) -> Steps[Mapping[int, tuple[f
 
     The controller tells readers the successors of a segment, but only writers the segments of an epoch.
     """
-    known = {one.segment_id: one for one in (yield from controller_calls.current_segments(stream))}
+    known = {one.segment_id: one for one in (yield from segment_calls.current_segments(stream))}
     after: dict[int, tuple[KeyedSegment, ...]] = {}
     is_open = set(known)
     for segment in segments:
         if segment not in is_open:
-            after[segment] = yield from controller_calls.successors(stream, segment)
+            after[segment] = yield from segment_calls.successors(stream, segment)
             known.update({one.segment_id: one for one in after[segment]})
     return {segment: _keys(known.get(segment), after.get(segment, ())) for segment in segments}
 

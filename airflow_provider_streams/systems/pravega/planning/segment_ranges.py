@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import InvalidRequest, StartTrimmed, UnknownServerError
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Loss, Range
 from airflow_provider_streams.model.stream.position import Position
-from airflow_provider_streams.systems.pravega.client import controller_calls
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
@@ -53,10 +53,10 @@ def _between(start: StreamCut, end: StreamCut) -> Steps[tuple[int, ...]]:
     if start == end:
         return tuple(start.offsets)
     try:
-        return (yield from controller_calls.segments_between(start.stream, start.offsets, end.offsets))
+        return (yield from segment_calls.segments_between(start.stream, start.offsets, end.offsets))
     except UnknownServerError as error:
         # the controller fails like this also for cuts in no order
-        after = yield from controller_calls.segments_between(start.stream, start.offsets, {})
+        after = yield from segment_calls.segments_between(start.stream, start.offsets, {})
         if early := [key for key in end.offsets if key not in after]:
             raise InvalidRequest(
                 "the end cut is not at or after the start cut in every segment: "
@@ -128,7 +128,7 @@ def cut_after_removed(start: StreamCut, pieces: Sequence[Piece]) -> Steps[Stream
         if piece.loss is None:
             continue
         key = Segment.parse(piece.range.shard).id
-        after = [one.segment_id for one in (yield from controller_calls.successors(start.stream, key))]
+        after = [one.segment_id for one in (yield from segment_calls.successors(start.stream, key))]
         whole = piece.range.verdict == _ALL_LOST and key in offsets and after
         if not whole or any((info := infos_by_key.get(one)) is None or info.start_offset for one in after):
             return None

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from airflow_provider_streams.errors import InvalidRequest, SourceReplaced
 from airflow_provider_streams.model.plan.plan import Loss, PlanRequest
 from airflow_provider_streams.model.stream.tail_observation import Incarnation, TailObservation
-from airflow_provider_streams.systems.pravega.client.coroutines import Steps, infos
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import Steps, infos
 from airflow_provider_streams.systems.pravega.metadata import incarnation as origin
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut, follows
 from airflow_provider_streams.systems.pravega.planning import cuts

@@ -24,7 +24,7 @@ from airflow_provider_streams.model.plan.plan import PlanRequest, Split
 from airflow_provider_streams.model.plan.plan_summary import IN_NO_WINDOW
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.position import Position
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import stream_calls
 from airflow_provider_streams.systems.pravega.client.varint import Reader
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment, mark_stream
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
@@ -201,7 +201,7 @@ def between(
     if start is None and request.start_cut is None and request.on_loss == "fail":
         _check_beginning(request, client, source.stream)
     end, settled = Mark.parse(source.stream, marks.end), Mark.parse(source.stream, marks.settled or marks.end)
-    waits_ms = client.call(controller_calls.stream_settings(source.stream)).timestamp_aggregation_ms
+    waits_ms = client.call(stream_calls.stream_settings(source.stream)).timestamp_aggregation_ms
     told = (*_remarks(request, source, waits_ms, (start, settled, end)), *_ahead(marks, source))
     start_cut = request.start_cut or (start.cut.to_model() if start else None)
     asked = replace(request, start_cut=start_cut, end_cut=request.end_cut or end.cut.to_model())

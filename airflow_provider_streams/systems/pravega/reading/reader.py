@@ -26,7 +26,7 @@ from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.systems.connection.backoff import Backoff
 from airflow_provider_streams.systems.pravega.client import wire_protocol
-from airflow_provider_streams.systems.pravega.client.coroutines import infos
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import infos
 from airflow_provider_streams.systems.pravega.client.segment_store_connection import Connection
 from airflow_provider_streams.systems.pravega.client.stream_client import Client
 from airflow_provider_streams.systems.pravega.metadata.incarnation import difference

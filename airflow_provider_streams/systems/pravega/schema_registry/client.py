@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from airflow_provider_streams.systems.io_free_rules import Rule, arun, run, together
 from airflow_provider_streams.systems.pravega.schema_registry.endpoint import RegistryEndpoint
 from airflow_provider_streams.systems.rest.client import AsyncRestClient, RestClient
 from airflow_provider_streams.systems.rest.request import AnyRequest
-from airflow_provider_streams.systems.sansio import Rule, arun, run, together
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from airflow_provider_streams.model.schema.decoding import ANY_VERSION, WriterSc
 from airflow_provider_streams.model.schema.payload import Registry
 from airflow_provider_streams.model.schema.record_types import RecordName
 from airflow_provider_streams.model.window.readiness import Readiness
+from airflow_provider_streams.systems.io_free_rules import Rule
 from airflow_provider_streams.systems.pravega.schema_registry import requests
 from airflow_provider_streams.systems.pravega.schema_registry.requests import (
     FORMATS,
@@ -25,7 +26,6 @@ from airflow_provider_streams.systems.pravega.schema_registry.requests import (
 )
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.rest.request import AnyRequest
-from airflow_provider_streams.systems.sansio import Rule
 from airflow_provider_streams.systems.schemas import (
     Check,
     Compatibility,

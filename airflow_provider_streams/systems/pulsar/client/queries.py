@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from airflow_provider_streams.errors import SourceNotFound
+from airflow_provider_streams.systems.io_free_rules import Rule, arun, run, together
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
@@ -19,7 +20,6 @@ from airflow_provider_streams.systems.pulsar.metadata import names
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import EntryProbe, ProbePoint
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.rest.request import AnyRequest, Request
-from airflow_provider_streams.systems.sansio import Rule, arun, run, together
 
 T = TypeVar("T")
 Question = Rule[Sequence[AnyRequest | ProbePoint], T]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC
 
 from airflow_provider_streams.errors import SourceReplaced
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import Plan
 from airflow_provider_streams.model.stream.tail_observation import Incarnation
 from airflow_provider_streams.systems.pulsar.client.admin.responses import InternalInfo, InternalStats

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.systems.pulsar.client.admin import changes, requests
 from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId, InternalStats
 from airflow_provider_streams.systems.pulsar.client.queries import Question, Topic, by_shard

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import ClassVar, Literal, Protocol
 
 from airflow_provider_streams.errors import InvalidRequest, ProcessFailed
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.systems.conditions import Condition, Direction, check_limit
 from airflow_provider_streams.systems.pulsar.client.admin import requests

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from airflow_provider_streams.errors import StartTrimmed, StartUnproven
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import (
     UNPROVEN,
     Estimate,

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from airflow_provider_streams.errors import AccessError, SourceNotFound, SystemUnavailable
 from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.io_free_rules import run, together
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.client.admin.responses import InternalInfo, InternalStats, Retention
@@ -16,7 +17,6 @@ from airflow_provider_streams.systems.pulsar.metadata.ledgers import at
 from airflow_provider_streams.systems.pulsar.metadata.names import parent_of
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import EntryProbe, Key, ProbePoint, Walk, side_by_side
 from airflow_provider_streams.systems.rest.request import Request
-from airflow_provider_streams.systems.sansio import run, together
 
 T = TypeVar("T")
 

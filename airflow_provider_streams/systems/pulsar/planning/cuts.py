@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.window.window import EPOCH
 from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId, InternalStats

@@ -12,6 +12,7 @@ from airflow_provider_streams.errors import ProtocolError, SourceNotFound, Syste
 from airflow_provider_streams.model.plan.plan import PlanRequest
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.position import Position
+from airflow_provider_streams.systems.io_free_rules import together
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.client.admin.responses import EntryId, InternalStats
@@ -22,7 +23,6 @@ from airflow_provider_streams.systems.pulsar.planning import cuts
 from airflow_provider_streams.systems.pulsar.planning.boundary_search import Edge, edges_of
 from airflow_provider_streams.systems.pulsar.planning.cluster_state import ClusterState, Shards
 from airflow_provider_streams.systems.pulsar.planning.cuts import FILTERED, Found, Shard
-from airflow_provider_streams.systems.sansio import together
 
 
 class Finder:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST, after

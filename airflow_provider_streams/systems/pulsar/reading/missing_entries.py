@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_streams.errors import EventsLost
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan, Span, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt
 from airflow_provider_streams.systems.pulsar.metadata.incarnation import incarnations_of

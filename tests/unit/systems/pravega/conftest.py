@@ -13,9 +13,9 @@ import pytest
 
 from airflow_provider_streams.errors import SourceNotFound, UnknownServerError
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.client import wire_protocol
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pravega.client.stream_client import Client
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo, SegmentQuery

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.client import varint, wire_protocol
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
 from airflow_provider_streams.systems.pravega.metadata import segment_names
 from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.systems.pulsar.client.protobuf import Malformed
 from airflow_provider_streams.systems.pulsar.reading.decode.compression import Payload
 from airflow_provider_streams.systems.pulsar.reading.decode.headers.message_metadata import EntryMetadata

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import InvalidRequest, SystemUnavailable
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
 from airflow_provider_streams.systems.pravega.operations.scaling import Order, merge, scale, split, to_count
 
 STREAM = "scope/stream"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from airflow_provider_streams.errors import InvalidRequest
-from airflow_provider_streams.systems.pravega.client.controller_call import KeyedSegment
+from airflow_provider_streams.systems.pravega.client.controller.call import KeyedSegment
 from airflow_provider_streams.systems.pravega.client.stream_configuration import (
     NO_LIMIT,
     Retention,

@@ -18,7 +18,7 @@ from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.model.stream.tail_observation import TailObservation
 from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client.controller_calls import Page
+from airflow_provider_streams.systems.pravega.client.controller.stream_calls import Page
 from airflow_provider_streams.systems.pravega.declaration import Pravega
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentQuery
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment

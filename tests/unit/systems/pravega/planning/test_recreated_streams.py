@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import InvalidRequest, NotAuthorized, Sourc
 from airflow_provider_streams.model.plan.plan import Plan, PlanRequest
 from airflow_provider_streams.model.stream.tail_observation import TailObservation
 from airflow_provider_streams.model.window.window import Window
-from airflow_provider_streams.systems.pravega.client import controller_calls
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls
 from airflow_provider_streams.systems.pravega.metadata import incarnation as origin
 from airflow_provider_streams.systems.pravega.metadata.segment_names import Segment, segment_id
 from airflow_provider_streams.systems.pravega.metadata.stream_cut import StreamCut
@@ -195,7 +195,7 @@ def test_whatever_becomes_of_a_stream_its_events_are_in_one_window_or_lost(seed)
         assert held[key] == start, (seed, read)
         held[key] = end
     assert held == {key: one.end for key, one in world.segments.items()}, seed
-    assert world.run(iter(controller_calls.head(STREAM))) == world.head
+    assert world.run(iter(segment_calls.head(STREAM))) == world.head
 
 
 def test_a_plan_is_not_read_where_not_even_its_scope_is(world, monkeypatch):

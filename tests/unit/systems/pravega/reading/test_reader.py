@@ -25,7 +25,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.model.plan.plan import Span, Split
 from airflow_provider_streams.model.stream.position import Position
 from airflow_provider_streams.systems.pravega.client import wire_protocol
-from airflow_provider_streams.systems.pravega.client.coroutines import infos
+from airflow_provider_streams.systems.pravega.client.multi_step_queries import infos
 from airflow_provider_streams.systems.pravega.client.stream_client import AsyncClient
 from airflow_provider_streams.systems.pravega.declaration import Pravega
 from airflow_provider_streams.systems.pravega.metadata.event_pointer import EventPointer

@@ -15,13 +15,13 @@ from airflow_provider_streams.formats.schema.row_types import type_of
 from airflow_provider_streams.model.schema.decoding import FORMATS
 from airflow_provider_streams.model.schema.payload import Auto, Bytes
 from airflow_provider_streams.systems.connection.backoff import Backoff
+from airflow_provider_streams.systems.io_free_rules import run
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
 from airflow_provider_streams.systems.pulsar.client.admin.responses import StoredSchema
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.pulsar.metadata.schemas import decoding_for, version_of, versions_of, writer_of
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
-from airflow_provider_streams.systems.sansio import run
 from airflow_provider_streams.systems.schemas import SchemaAvailable, known_of, types_of
 
 TOPIC = "persistent://shop/web/orders"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_provider_streams.systems.io_free_rules import run
 from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST, Layout, at
 from airflow_provider_streams.systems.pulsar.planning.boundary_search import FAR_MS, MOST_ENTRIES, edges_of, start_of
 from airflow_provider_streams.systems.pulsar.planning.entry_probe import side_by_side
-from airflow_provider_streams.systems.sansio import run
 from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import Stored, Topic, at_ms
 

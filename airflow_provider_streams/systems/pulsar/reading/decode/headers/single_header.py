@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.systems.pulsar.client.protobuf import BYTES, VARINT, Malformed, as_int32, as_int64, tokens
 
 LENGTH: Final = Struct(">I")

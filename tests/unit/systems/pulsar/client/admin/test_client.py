@@ -14,11 +14,11 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
 )
 from airflow_provider_streams.systems.connection.backoff import Backoff
+from airflow_provider_streams.systems.io_free_rules import together
 from airflow_provider_streams.systems.pulsar.client.admin import requests
 from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient, AsyncAdminClient
 from airflow_provider_streams.systems.pulsar.client.endpoint import Endpoint
 from airflow_provider_streams.systems.rest.exchange import MAX_HOPS
-from airflow_provider_streams.systems.sansio import together
 
 TOKEN = "eyJ.canary.token"
 TOPIC = "persistent://shop/orders/events"

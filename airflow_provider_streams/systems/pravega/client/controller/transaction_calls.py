@@ -6,8 +6,8 @@ import enum
 from typing import NamedTuple
 
 from airflow_provider_streams.errors import InvalidRequest, ProtocolError, SourceNotFound
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.controller_call import (
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller.call import (
     Call,
     KeyedSegment,
     change,

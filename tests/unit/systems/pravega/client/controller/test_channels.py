@@ -18,9 +18,9 @@ from airflow_provider_streams.errors import (
     SystemUnavailable,
     UnknownServerError,
 )
-from airflow_provider_streams.systems.pravega.client import controller_calls, transaction_calls
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.controller import AsyncController, Controller
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import segment_calls, transaction_calls
+from airflow_provider_streams.systems.pravega.client.controller.channels import AsyncController, Controller
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
 from stream_servers.process import free_ports
 
@@ -107,7 +107,7 @@ def test_failures_are_typed_and_hide_the_server_s_tables(server, ask, failure):
     code, details, error, message = failure
     server.script = [(code, details)]
     with pytest.raises(error, match=message) as raised:
-        ask(endpoint(server), controller_calls.head(STREAM))
+        ask(endpoint(server), segment_calls.head(STREAM))
     assert "_tables" not in str(raised.value)
     assert not raised.value.retryable
     assert len(server.seen) == 1, "an answer that says no is not asked for twice"
@@ -124,24 +124,24 @@ def test_failures_are_typed_and_hide_the_server_s_tables(server, ask, failure):
 def test_a_failure_without_a_cause_may_pass_and_another_controller_is_asked(server, ask, code, details, message):
     server.script = [(code, details)]
     with pytest.raises(UnknownServerError, match=message) as raised:
-        ask(endpoint(server), controller_calls.head(STREAM))
+        ask(endpoint(server), segment_calls.head(STREAM))
     assert raised.value.retryable
     server.script = [(code, details), b""]
     twice = Endpoint(f"tcp://127.0.0.1:{server.port},localhost:{server.port}", request_timeout_seconds=10)
-    assert ask(twice, controller_calls.head(STREAM)) == {}
+    assert ask(twice, segment_calls.head(STREAM)) == {}
 
 
 def test_an_answer_that_is_no_message_is_an_error(server, ask):
     server.script = [b"\xff\xff\xff"]
     with pytest.raises(ProtocolError, match="getSegments of scope/stream with bytes that mean nothing"):
-        ask(endpoint(server), controller_calls.head(STREAM))
+        ask(endpoint(server), segment_calls.head(STREAM))
 
 
 def test_tasks_that_ask_at_once_share_one_channel(server):
     async def ask():
         controller = AsyncController(endpoint(server))
         server.script = [b""] * 20
-        answers = await asyncio.gather(*(controller.call(controller_calls.head(STREAM)) for _ in range(20)))
+        answers = await asyncio.gather(*(controller.call(segment_calls.head(STREAM)) for _ in range(20)))
         channels = len(controller._channels)
         await controller.close()
         return answers, channels
@@ -151,7 +151,7 @@ def test_tasks_that_ask_at_once_share_one_channel(server):
 
 def test_an_answer_becomes_a_value_and_the_header_shows_who_we_are(server, ask):
     server.script = [pb.HeadAnswer(positions=[pb.SegmentOffset(offset=5)]).SerializeToString()]
-    found = ask(endpoint(server, username="u", password="p"), controller_calls.head(STREAM))
+    found = ask(endpoint(server, username="u", password="p"), segment_calls.head(STREAM))
     assert found == {0: 5}
     assert server.seen[0][0] == "getSegments"
     assert server.seen[0][1]["authorization"].startswith("Basic ")
@@ -160,7 +160,7 @@ def test_an_answer_becomes_a_value_and_the_header_shows_who_we_are(server, ask):
 def test_a_silent_controller_is_unavailable_after_the_deadline(server, ask):
     server.script = ["hang"]
     with pytest.raises(SystemUnavailable, match="no answer in time") as raised:
-        ask(endpoint(server, request_timeout_seconds=0.3), controller_calls.head(STREAM))
+        ask(endpoint(server, request_timeout_seconds=0.3), segment_calls.head(STREAM))
     assert raised.value.retryable
 
 
@@ -168,7 +168,7 @@ def test_the_next_controller_is_asked_when_one_is_down(server, ask):
     (dead,) = free_ports(1)
     server.script = [b""]
     two = Endpoint(f"tcp://127.0.0.1:{dead},127.0.0.1:{server.port}", request_timeout_seconds=10)
-    assert ask(two, controller_calls.head(STREAM)) == {}
+    assert ask(two, segment_calls.head(STREAM)) == {}
 
 
 def test_what_must_not_be_repeated_is_sent_once(server, ask):
@@ -183,4 +183,4 @@ def test_no_controller_at_all_is_unavailable(ask):
     ports = free_ports(2)
     uri = ",".join(f"127.0.0.1:{port}" for port in ports)
     with pytest.raises(SystemUnavailable, match="not available"):
-        ask(Endpoint(f"tcp://{uri}", request_timeout_seconds=5), controller_calls.head(STREAM))
+        ask(Endpoint(f"tcp://{uri}", request_timeout_seconds=5), segment_calls.head(STREAM))

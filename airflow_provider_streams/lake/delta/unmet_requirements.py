@@ -1,4 +1,4 @@
-"""Whether this package may write to a Delta table: decided from what its log says, by `writer_demands`. Pure."""
+"""Whether this package may write to a Delta table: decided from what its log says, by `writer_requirements`. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from airflow_provider_streams.lake.delta.writer_demands import (
+from airflow_provider_streams.lake.delta.writer_requirements import (
     VOID_INSIDE,
     Answer,
-    Demand,
     Place,
+    Requirement,
     Use,
-    demands_of,
     implied_features,
+    requirements_of,
 )
 
 Field = Mapping[str, Any]
@@ -24,10 +24,10 @@ _NEWEST_READER: Final = 3
 _NAMED_FEATURES: Final = 7
 """The writer version from which on a table names its features; the newest one."""
 
-_UNKNOWN: Final = Demand(
+_UNKNOWN: Final = Requirement(
     Place.FEATURE, Answer.REFUSED, "*", "not known here", "this release does not know what it asks"
 )
-_UNKNOWN_METADATA: Final = Demand(Place.COLUMN, Answer.REFUSED, "delta.*", "not known here", _UNKNOWN.does)
+_UNKNOWN_METADATA: Final = Requirement(Place.COLUMN, Answer.REFUSED, "delta.*", "not known here", _UNKNOWN.does)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _unmet_features(table: Described, use: Use) -> Iterator[str]:
         versions = f"reader version {table.reader_version} and writer version {table.writer_version}"
         yield f"its protocol has {versions}, and this release knows up to {_NEWEST_READER} and {_NAMED_FEATURES}"
     for name in table.all_features:
-        known = next((one for one in demands_of(Place.FEATURE) if one.is_named(name)), _UNKNOWN)
+        known = next((one for one in requirements_of(Place.FEATURE) if one.is_named(name)), _UNKNOWN)
         if use in known.refuses:
             version = "" if name in table.features else f" (of writer version {table.writer_version})"
             yield f"it has the table feature {name}{version}: {known.does}"
@@ -81,7 +81,7 @@ def _unmet_features(table: Described, use: Use) -> Iterator[str]:
 
 def _unmet_properties(table: Described, use: Use) -> Iterator[str]:
     for name, value in sorted(table.properties.items()):
-        for one in demands_of(Place.PROPERTY):
+        for one in requirements_of(Place.PROPERTY):
             if one.is_named(name) and use in one.refuses and value.strip().lower() not in one.off:
                 yield f"it has the property {name} = {value}: {one.does}"
 
@@ -89,13 +89,13 @@ def _unmet_properties(table: Described, use: Use) -> Iterator[str]:
 def _unmet_columns(table: Described, use: Use) -> Iterator[str]:
     for path, one in _fields_in(table.fields):
         for key in one.get("metadata") or ():
-            known = next((rule for rule in demands_of(Place.COLUMN) if rule.is_named(key)), None)
+            known = next((rule for rule in requirements_of(Place.COLUMN) if rule.is_named(key)), None)
             if known is None and _UNKNOWN_METADATA.is_named(key):
                 known = _UNKNOWN_METADATA
             if known is not None and use in known.refuses:
                 yield f"column {path} has {key}: {known.does}"
     for path, name in _types_in(table.fields):
-        for rule in demands_of(Place.TYPE):
+        for rule in requirements_of(Place.TYPE):
             if rule.is_named(name) and use in rule.refuses:
                 yield f"column {path} is {name}: {rule.does}"
 

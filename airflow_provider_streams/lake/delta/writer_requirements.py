@@ -2,7 +2,7 @@
 
 From `PROTOCOL.md` and `protocol_rfcs/` of delta-io/delta at bb1057f4 (2026-08-22), with the names of features and
 properties of its Spark and kernel writers (`TableFeature.scala`, `TableFeatures.java`, `DeltaConfig.scala`).
-`unmet_demands` judges tables by it, and the reference shows it.
+`unmet_requirements` judges tables by it, and the reference shows it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Place(Enum):
 
 
 class Answer(Enum):
-    """What this package does with a demand."""
+    """What this package does with a requirement."""
 
     FULFILLED = "fulfilled"
     INACTIVE = "fulfilled while inactive"
@@ -45,7 +45,7 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Requirement:
     """One thing that a table may ask of its writers."""
 
     place: Place
@@ -79,22 +79,22 @@ _BY_DELTA_RS: Final = "delta-rs commits to no such table"
 _UNREAD: Final = "delta-rs cannot read such a table"
 _BY_CATALOG: Final = "commits here go to the table's folder, past any catalog"
 
-_inactive = partial(Demand, Place.FEATURE, Answer.INACTIVE)
-_fulfilled = partial(Demand, Place.FEATURE, Answer.FULFILLED)
-_followed = partial(Demand, Place.PROPERTY, Answer.FULFILLED)
-_wish = partial(Demand, Place.PROPERTY, Answer.WISH)
-_column = partial(Demand, Place.COLUMN, Answer.REFUSED)
+_inactive = partial(Requirement, Place.FEATURE, Answer.INACTIVE)
+_fulfilled = partial(Requirement, Place.FEATURE, Answer.FULFILLED)
+_followed = partial(Requirement, Place.PROPERTY, Answer.FULFILLED)
+_wish = partial(Requirement, Place.PROPERTY, Answer.WISH)
+_column = partial(Requirement, Place.COLUMN, Answer.REFUSED)
 
 
-def _refused(name: str, asks: str, why: str = _BY_DELTA_RS, since: int | None = None) -> Demand:
-    return Demand(Place.FEATURE, Answer.REFUSED, name, asks, why, since)
+def _refused(name: str, asks: str, why: str = _BY_DELTA_RS, since: int | None = None) -> Requirement:
+    return Requirement(Place.FEATURE, Answer.REFUSED, name, asks, why, since)
 
 
-def _active(name: str, asks: str, why: str, off: str = "false", answer: Answer = Answer.REFUSED) -> Demand:
-    return Demand(Place.PROPERTY, answer, name, asks, why, off=frozenset({off, ""}))
+def _active(name: str, asks: str, why: str, off: str = "false", answer: Answer = Answer.REFUSED) -> Requirement:
+    return Requirement(Place.PROPERTY, answer, name, asks, why, off=frozenset({off, ""}))
 
 
-def _features() -> Iterator[Demand]:
+def _features() -> Iterator[Requirement]:
     yield _inactive("appendOnly", "respect `delta.appendOnly`", "refused if that is set", since=2)
     yield _inactive("invariants", "respect `delta.invariants` of columns", "refused if a column has them", since=2)
     yield _inactive("checkConstraints", "respect `delta.constraints.*`", "refused if there are any", since=3)
@@ -159,7 +159,7 @@ _ALIKE: Final = (
 """Features that ask the same, by their names."""
 
 
-def _properties() -> Iterator[Demand]:
+def _properties() -> Iterator[Requirement]:
     yield _active(
         "delta.appendOnly",
         "change and remove nothing",
@@ -224,7 +224,7 @@ def _properties() -> Iterator[Demand]:
     for name in ("delta.randomizeFilePrefixes", "delta.randomPrefixLength"):
         yield _wish(name, "where files are", "in a folder for each window")
     for name in _OF_REFUSED_FEATURES.split():
-        yield Demand(Place.PROPERTY, Answer.INACTIVE, name, "respect its feature", "that feature is refused")
+        yield Requirement(Place.PROPERTY, Answer.INACTIVE, name, "respect its feature", "that feature is refused")
 
 
 _OF_REFUSED_FEATURES: Final = (
@@ -235,7 +235,7 @@ _OF_REFUSED_FEATURES: Final = (
 """Properties that ask nothing of a table without their feature."""
 
 
-def _columns() -> Iterator[Demand]:
+def _columns() -> Iterator[Requirement]:
     sql = "no writer here evaluates SQL"
     yield _column("delta.invariants", "refuse rows for which the expression is not true", sql)
     yield _column("delta.generationExpression", "compute the column's values", sql)
@@ -249,8 +249,8 @@ def _columns() -> Iterator[Demand]:
     yield _column("__COLLATIONS", "have the feature `collations`", _BY_DELTA_RS)
     yield _column("delta.typeChanges", "have the feature `typeWidening`", _BY_DELTA_RS)
     mapping = "delta.columnMapping.*"
-    yield Demand(Place.COLUMN, Answer.INACTIVE, mapping, "respect `delta.columnMapping.mode`", "see that property")
-    yield Demand(
+    yield Requirement(Place.COLUMN, Answer.INACTIVE, mapping, "respect `delta.columnMapping.mode`", "see that property")
+    yield Requirement(
         Place.COLUMN,
         Answer.FULFILLED,
         "nullable",
@@ -259,8 +259,8 @@ def _columns() -> Iterator[Demand]:
     )
 
 
-def _types() -> Iterator[Demand]:
-    of_type = partial(Demand, Place.TYPE)
+def _types() -> Iterator[Requirement]:
+    of_type = partial(Requirement, Place.TYPE)
     yield of_type(Answer.FULFILLED, "void", "leave it out of files", "no rows may have such a column")
     yield of_type(Answer.REFUSED, VOID_INSIDE, "write no file", "no file may be written with it")
     yield of_type(Answer.REFUSED, "variant", "write it unshredded", "no column of rows is one")
@@ -271,15 +271,15 @@ def _types() -> Iterator[Demand]:
 
 VOID_INSIDE: Final = "void in a list, a map, or a struct without other fields"
 
-DEMANDS: Final = (*_features(), *_properties(), *_columns(), *_types())
+REQUIREMENTS: Final = (*_features(), *_properties(), *_columns(), *_types())
 """All of them, in the order of the reference."""
 
 
-def demands_of(place: Place) -> list[Demand]:
+def requirements_of(place: Place) -> list[Requirement]:
     """Those that a table says in one place."""
-    return [one for one in DEMANDS if one.place is place]
+    return [one for one in REQUIREMENTS if one.place is place]
 
 
 def implied_features(writer_version: int) -> list[str]:
     """The features that a table of a version before table features has."""
-    return [one.name for one in demands_of(Place.FEATURE) if one.since is not None and one.since <= writer_version]
+    return [one.name for one in requirements_of(Place.FEATURE) if one.since is not None and one.since <= writer_version]

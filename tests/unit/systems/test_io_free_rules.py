@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_streams.systems.sansio import Rule, arun, run
+from airflow_provider_streams.systems.io_free_rules import Rule, arun, run
 
 
 def divided(number: int) -> Rule[int, list[Any]]:

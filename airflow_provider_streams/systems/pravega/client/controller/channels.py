@@ -1,4 +1,4 @@
-"""The two edges to a controller: blocking and asynchronous. They send calls of `controller_calls.py`."""
+"""The two edges to a controller: blocking and asynchronous. They send the calls of this folder."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from airflow_provider_streams.errors import (
 )
 from airflow_provider_streams.model.optional_dependencies import importing
 from airflow_provider_streams.redaction import redact
-from airflow_provider_streams.systems import sansio
+from airflow_provider_streams.systems import io_free_rules
 from airflow_provider_streams.systems.connection.tls import tls_refusal
+from airflow_provider_streams.systems.io_free_rules import Rule
 from airflow_provider_streams.systems.pravega.client.credentials import Credentials
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint
-from airflow_provider_streams.systems.sansio import Rule
 
 with importing("pravega"):
     import grpc
     from google.protobuf.message import DecodeError
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.pravega.client.controller_call import Call
+    from airflow_provider_streams.systems.pravega.client.controller.call import Call
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -95,7 +95,7 @@ class Controller(_Edge[grpc.Channel]):
             ProtocolError: an answer without sense.
         """
         metadata = _metadata(self._credentials.header())
-        return sansio.run(self._attempts(call), lambda address: self._send(address, call, metadata))
+        return io_free_rules.run(self._attempts(call), lambda address: self._send(address, call, metadata))
 
     def _send(self, address: Address, call: Call[T], metadata: _Metadata) -> bytes:
         channel = self._channels.get(address)
@@ -124,7 +124,7 @@ class AsyncController(_Edge[grpc.aio.Channel]):
         blocks = self._credentials.blocks
         header = await asyncio.to_thread(self._credentials.header) if blocks else self._credentials.header()
         metadata = _metadata(header)
-        return await sansio.arun(self._attempts(call), lambda address: self._send(address, call, metadata))
+        return await io_free_rules.arun(self._attempts(call), lambda address: self._send(address, call, metadata))
 
     async def _send(self, address: Address, call: Call[T], metadata: _Metadata) -> bytes:
         channel = self._channels.get(address)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.errors import PlanMismatch, StreamsError, WindowsOverlap
 from airflow_provider_streams.windows.claim.overrides import Overrides
-from airflow_provider_streams.windows.claim.schema_compatibility import RowRequirements, check_rows
+from airflow_provider_streams.windows.claim.plan_fits_table import RowRequirements, check_rows
 from airflow_provider_streams.windows.plan.payload_decoding import changes_before, decoded_now, plan_of_nothing
 
 if TYPE_CHECKING:

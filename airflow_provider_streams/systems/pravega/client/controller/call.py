@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from airflow_provider_streams.errors import ProtocolError, StreamsError, UnknownServerError
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

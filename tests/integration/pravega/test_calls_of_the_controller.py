@@ -7,8 +7,13 @@ import uuid
 import pytest
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound, UnknownServerError
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls, transaction_calls
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller import (
+    hold_calls,
+    segment_calls,
+    stream_calls,
+    transaction_calls,
+)
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stream_configuration import (
     Retention,
     RetentionKind,
@@ -22,69 +27,69 @@ pytestmark = pytest.mark.pravega
 
 def test_scopes_and_streams_come_and_go(lab):
     scope = f"{lab.scope}-own"
-    assert lab.call(controller_calls.create_scope(scope))
-    assert not lab.call(controller_calls.create_scope(scope))
-    assert lab.call(controller_calls.scope_exists(scope))
-    assert not lab.call(controller_calls.scope_exists(scope + "x"))
+    assert lab.call(stream_calls.create_scope(scope))
+    assert not lab.call(stream_calls.create_scope(scope))
+    assert lab.call(stream_calls.scope_exists(scope))
+    assert not lab.call(stream_calls.scope_exists(scope + "x"))
     with pytest.raises(InvalidName):
-        lab.call(controller_calls.create_scope("a_b"))
-    assert lab.call(controller_calls.list_streams(scope)).names == ()
+        lab.call(stream_calls.create_scope("a_b"))
+    assert lab.call(stream_calls.list_streams(scope)).names == ()
     stream = f"{scope}/t"
-    assert lab.call(controller_calls.create_stream(stream, Settings(tags=("red",))))
-    assert not lab.call(controller_calls.create_stream(stream))
-    assert lab.call(controller_calls.stream_exists(stream))
-    assert not lab.call(controller_calls.stream_exists(stream + "x"))
-    assert stream in lab.call(controller_calls.list_streams(scope)).names
-    assert lab.call(controller_calls.list_streams(scope, tag="red")).names == (stream,)
+    assert lab.call(stream_calls.create_stream(stream, Settings(tags=("red",))))
+    assert not lab.call(stream_calls.create_stream(stream))
+    assert lab.call(stream_calls.stream_exists(stream))
+    assert not lab.call(stream_calls.stream_exists(stream + "x"))
+    assert stream in lab.call(stream_calls.list_streams(scope)).names
+    assert lab.call(stream_calls.list_streams(scope, tag="red")).names == (stream,)
     with pytest.raises(SourceNotFound):
-        lab.call(controller_calls.list_streams(scope + "x"))
+        lab.call(stream_calls.list_streams(scope + "x"))
     with pytest.raises(SourceNotFound):
-        lab.call(controller_calls.create_stream(f"{scope}x/t"))
+        lab.call(stream_calls.create_stream(f"{scope}x/t"))
     with pytest.raises(InvalidName):
-        lab.call(controller_calls.create_stream(f"{scope}/a_b"))
+        lab.call(stream_calls.create_stream(f"{scope}/a_b"))
     with pytest.raises(InvalidRequest, match="still has streams"):
-        lab.call(controller_calls.delete_scope(scope))
+        lab.call(stream_calls.delete_scope(scope))
     with pytest.raises(InvalidRequest, match="must be sealed"):
-        lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.seal_stream(stream))
-    assert lab.call(controller_calls.seal_stream(stream))
+        lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
+    assert lab.call(stream_calls.seal_stream(stream))
     with pytest.raises(InvalidRequest, match="is sealed"):
-        lab.call(controller_calls.update_stream(stream, Settings()))
+        lab.call(stream_calls.update_stream(stream, Settings()))
     with pytest.raises(InvalidRequest, match="is sealed"):
-        lab.call(controller_calls.truncate_stream(stream, {0: 0}))
-    assert lab.call(controller_calls.delete_stream(stream))
-    assert not lab.call(controller_calls.delete_stream(stream))
-    assert lab.call(controller_calls.delete_scope(scope))
-    assert not lab.call(controller_calls.delete_scope(scope))
+        lab.call(stream_calls.truncate_stream(stream, {0: 0}))
+    assert lab.call(stream_calls.delete_stream(stream))
+    assert not lab.call(stream_calls.delete_stream(stream))
+    assert lab.call(stream_calls.delete_scope(scope))
+    assert not lab.call(stream_calls.delete_scope(scope))
 
 
 def test_settings_are_replaced_as_a_whole(lab, stream):
     changed = Settings(
         Scaling(min_segments=1), Retention(RetentionKind.SIZE, 1000, 2000), ("a",), timestamp_aggregation_ms=7
     )
-    assert lab.call(controller_calls.update_stream(stream, changed))
-    assert lab.call(controller_calls.stream_settings(stream)) == changed
+    assert lab.call(stream_calls.update_stream(stream, changed))
+    assert lab.call(stream_calls.stream_settings(stream)) == changed
     with pytest.raises(SourceNotFound):
-        lab.call(controller_calls.update_stream(stream + "x", changed))
+        lab.call(stream_calls.update_stream(stream + "x", changed))
 
 
 def test_segments_can_be_asked_about(lab, stream):
-    (only,) = lab.call(controller_calls.current_segments(stream))
+    (only,) = lab.call(segment_calls.current_segments(stream))
     assert (only.segment_id, only.low, only.high) == (0, 0.0, 1.0)
-    assert lab.call(controller_calls.segment_open(stream, 0))
+    assert lab.call(segment_calls.segment_open(stream, 0))
     lab.split(stream)
-    assert not lab.call(controller_calls.segment_open(stream, 0))
-    made = [segment.segment_id for segment in lab.call(controller_calls.current_segments(stream))]
-    assert tuple(one.segment_id for one in lab.call(controller_calls.successors(stream, 0))) == tuple(made)
-    assert lab.call(controller_calls.successors(stream, made[0])) == ()
-    assert [segment.segment_id for segment in lab.call(controller_calls.epoch_segments(stream, 0))] == [0]
-    assert lab.call(controller_calls.cut_covers(stream, dict.fromkeys(made, 0)))
-    assert not lab.call(controller_calls.cut_covers(stream, {made[0]: 0}))
-    assert lab.call(controller_calls.scale(stream, [0], [(0.0, 1.0)], 1)) is None, "sealed already"
+    assert not lab.call(segment_calls.segment_open(stream, 0))
+    made = [segment.segment_id for segment in lab.call(segment_calls.current_segments(stream))]
+    assert tuple(one.segment_id for one in lab.call(segment_calls.successors(stream, 0))) == tuple(made)
+    assert lab.call(segment_calls.successors(stream, made[0])) == ()
+    assert [segment.segment_id for segment in lab.call(segment_calls.epoch_segments(stream, 0))] == [0]
+    assert lab.call(segment_calls.cut_covers(stream, dict.fromkeys(made, 0)))
+    assert not lab.call(segment_calls.cut_covers(stream, {made[0]: 0}))
+    assert lab.call(stream_calls.scale(stream, [0], [(0.0, 1.0)], 1)) is None, "sealed already"
     with pytest.raises(UnknownServerError, match="could not scale"):
-        lab.call(controller_calls.scale(stream, [made[0]], [(0.0, 1.0)], 1))
+        lab.call(stream_calls.scale(stream, [made[0]], [(0.0, 1.0)], 1))
     with pytest.raises(InvalidRequest, match="no epoch 99"):
-        lab.call(controller_calls.scale_done(stream, 99))
+        lab.call(stream_calls.scale_done(stream, 99))
 
 
 def test_a_transaction_s_states(lab, stream):

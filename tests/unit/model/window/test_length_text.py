@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_provider_streams.model.window.lengths import length_text
+from airflow_provider_streams.model.window.length_text import length_text
 
 
 @pytest.mark.parametrize(

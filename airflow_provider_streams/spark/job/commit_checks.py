@@ -16,16 +16,16 @@ from airflow_provider_streams.errors import (
     TransformFailed,
     foreseen,
 )
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.plurals import counted
 from airflow_provider_streams.lake.writer import TableWriter, Writer
 from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Held, Schema, new_columns, rows_text
 from airflow_provider_streams.spark.catalog.columns import table_columns
 from airflow_provider_streams.spark.job import staging
+from airflow_provider_streams.spark.job.columns_fit_table import check_fit
+from airflow_provider_streams.spark.job.file_writing_tasks import Staged
 from airflow_provider_streams.spark.job.job_spec import WindowSpec
 from airflow_provider_streams.spark.job.open_systems import OpenSystems
-from airflow_provider_streams.spark.job.schema_compatibility import check_fit
-from airflow_provider_streams.spark.job.split_tasks import Staged
 from airflow_provider_streams.spark.type_names import spark_names
 
 if TYPE_CHECKING:

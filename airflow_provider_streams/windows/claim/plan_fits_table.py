@@ -18,7 +18,7 @@ from airflow_provider_streams.errors import (
 from airflow_provider_streams.lake.registry import writer_of
 from airflow_provider_streams.model.schema.payload import Auto, Payload, Registry
 from airflow_provider_streams.model.sinks.landing import Landing, Schema, TableTerms, missing_columns
-from airflow_provider_streams.systems.change_terms import change_terms_of
+from airflow_provider_streams.systems.planned_changes import change_terms_of
 from airflow_provider_streams.systems.source_json import decoded_source, payloads_of
 from airflow_provider_streams.windows.plan.payload_decoding import plan_of_nothing
 
@@ -68,7 +68,7 @@ class RowRequirements:
             SchemaOutgrown: the same, and the table may be set aside.
             SinkError: the same, and the table keeps columns that do not fit, even after a full refresh.
         """
-        from airflow_provider_streams.spark.job.schema_compatibility import check_fit, check_full_refresh  # noqa: PLC0415 - Arrow
+        from airflow_provider_streams.spark.job.columns_fit_table import check_fit, check_full_refresh  # noqa: PLC0415 - Arrow
 
         if (rows := self._rows(system, plan)) is None or not self._lacks(rows, later):
             return
@@ -85,7 +85,7 @@ class RowRequirements:
 
     def _rows(self, system: StreamSystem, plan: Plan) -> Schema | None:
         """The columns of a plan's rows; None: they do not matter, or are not known here."""
-        from airflow_provider_streams.spark.job.schema_compatibility import columns_of  # noqa: PLC0415 - Arrow
+        from airflow_provider_streams.spark.job.columns_fit_table import columns_of  # noqa: PLC0415 - Arrow
 
         known = self.columns is not None and self.landing.transform is None
         return columns_of(system, plan, self.landing.columns) if known else None
@@ -158,7 +158,7 @@ class Room:
             SinkError: the table keeps columns that do not fit; or it cannot be read.
             StreamsError: the system does not tell how payloads become columns.
         """
-        from airflow_provider_streams.spark.job.schema_compatibility import check_full_refresh  # noqa: PLC0415 - Arrow
+        from airflow_provider_streams.spark.job.columns_fit_table import check_full_refresh  # noqa: PLC0415 - Arrow
 
         if self._is_limited:
             with self.opened() as system:
@@ -185,7 +185,7 @@ class Room:
 
 def relanding_words(system: StreamSystem, plan: Plan, landing: Landing) -> str:
     """How a plan's rows can replace all that a table holds, as a hint; empty: they cannot."""
-    from airflow_provider_streams.spark.job.schema_compatibility import check_full_refresh  # noqa: PLC0415 - Arrow
+    from airflow_provider_streams.spark.job.columns_fit_table import check_full_refresh  # noqa: PLC0415 - Arrow
 
     wide = replace(landing.sink, widen=True) if landing.sink and landing.sink.widen is not None else landing.sink  # type: ignore[type-var]
     for sink, words in (

@@ -1,11 +1,9 @@
-"""Errors of tables, of the journal, and of pinned plans."""
+"""Errors of landing in tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from airflow_provider_streams.errors.base import StreamsError, as_sentence, because, listed
-from airflow_provider_streams.errors.counts import counted
+from airflow_provider_streams.errors.base import StreamsError, as_sentence, because
+from airflow_provider_streams.errors.plurals import counted
 
 
 class RowCountDecreased(StreamsError):
@@ -108,43 +106,4 @@ class CommitStateUnknown(SinkError):
             target,
             f"the result of the commit is unknown: {as_sentence(detail)} The window is as it was, or "
             "replaced as a whole. Landing it again settles that; its files stay where they are until then",
-        )
-
-
-class JournalError(StreamsError):
-    """The journal cannot be used."""
-
-    foreseeable = True
-
-
-class JournalUnavailable(JournalError):
-    """Its database does not answer, or is busy."""
-
-    retryable = True
-
-
-class PlanMismatch(StreamsError):
-    """A plan is not the one it claims to be."""
-
-
-class PlanOptionsChanged(PlanMismatch):
-    """The pinned plan of a window was made with other options."""
-
-    def __init__(self, source: object, window: object, changes: Sequence[str]) -> None:
-        self.source, self.window, self.changes = source, window, tuple(changes)
-        super().__init__(
-            f"{source}: the plan of window {window} was pinned with other options: {listed(changes)} Use the same "
-            "options as before, or make a new plan with replan=True."
-        )
-
-
-class SourceReplaced(PlanMismatch):
-    """A plan was made for another cluster, or for an earlier incarnation of its source. Its positions mean nothing."""
-
-    def __init__(self, source: object, planned: str, found: str) -> None:
-        self.source, self.planned, self.found = source, planned, found
-        super().__init__(
-            f"{source}: the plan was made for {planned}, but the connection leads to {found}. Positions are valid on "
-            "one cluster and for one incarnation of a source. Check where the connection leads. If the source was made "
-            "again on purpose, plan its windows again (replan=True)."
         )

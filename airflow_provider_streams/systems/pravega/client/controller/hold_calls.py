@@ -7,8 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from airflow_provider_streams.errors import InvalidName, InvalidRequest, SourceNotFound, StreamsError
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.controller_call import Call, change, check, stream_name
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller.call import Call, change, check, stream_name
 
 
 class Group(NamedTuple):

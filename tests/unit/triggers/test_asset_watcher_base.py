@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_streams.errors import NotAuthorized, SystemUnavailable
-from airflow_provider_streams.triggers import watcher_base
-from airflow_provider_streams.triggers.watcher_base import Announcer, News, WatchTrigger
+from airflow_provider_streams.triggers import asset_watcher_base
+from airflow_provider_streams.triggers.asset_watcher_base import Announcer, News, WatchTrigger
 
 
 def news(state: object, *, again: bool = False) -> News:
@@ -48,7 +48,7 @@ class Watch(WatchTrigger):
             self.now += seconds
             await real(0)
 
-        monkeypatch.setattr(watcher_base.asyncio, "sleep", sleep)
+        monkeypatch.setattr(asset_watcher_base.asyncio, "sleep", sleep)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return ("", {})

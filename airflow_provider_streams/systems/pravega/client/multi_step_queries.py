@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from airflow_provider_streams.systems.connection.backoff import Pause
-from airflow_provider_streams.systems.pravega.client.controller_call import Call
+from airflow_provider_streams.systems.io_free_rules import Rule
+from airflow_provider_streams.systems.pravega.client.controller.call import Call
 from airflow_provider_streams.systems.pravega.client.stored_bytes import BytesQuery
 from airflow_provider_streams.systems.pravega.metadata.segment_bounds import SegmentInfo, SegmentQuery
-from airflow_provider_streams.systems.sansio import Rule
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from airflow_provider_streams.model.sinks.sink import Sink
 from airflow_provider_streams.spark.datasource.split_reading import schema_of
 from airflow_provider_streams.spark.type_names import spark_names
 from airflow_provider_streams.systems.base import StreamSystem
-from airflow_provider_streams.systems.change_terms import change_terms_of
+from airflow_provider_streams.systems.planned_changes import change_terms_of
 
 
 def columns_of(system: StreamSystem, plan: Plan, asked: Sequence[str] | None) -> Schema:

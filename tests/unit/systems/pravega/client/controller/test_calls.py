@@ -11,9 +11,14 @@ from airflow_provider_streams.errors import (
     SourceNotFound,
     UnknownServerError,
 )
-from airflow_provider_streams.systems.pravega.client import controller_calls, hold_calls, transaction_calls
-from airflow_provider_streams.systems.pravega.client import controller_pb2 as pb
-from airflow_provider_streams.systems.pravega.client.hold_calls import Group
+from airflow_provider_streams.systems.pravega.client.controller import controller_pb2 as pb
+from airflow_provider_streams.systems.pravega.client.controller import (
+    hold_calls,
+    segment_calls,
+    stream_calls,
+    transaction_calls,
+)
+from airflow_provider_streams.systems.pravega.client.controller.hold_calls import Group
 from airflow_provider_streams.systems.pravega.client.stream_configuration import (
     Retention,
     RetentionKind,
@@ -26,23 +31,23 @@ STREAM = "scope/stream"
 GROUP = Group("scope", "hold", "5c1f0a0e-0000-0000-0000-000000000001", 0)
 
 ANSWERS = [
-    (controller_calls.create_scope("s"), {0: True, 1: UnknownServerError, 2: False, 3: InvalidName}),
-    (controller_calls.delete_scope("s"), {0: True, 1: UnknownServerError, 2: False, 3: InvalidRequest}),
+    (stream_calls.create_scope("s"), {0: True, 1: UnknownServerError, 2: False, 3: InvalidName}),
+    (stream_calls.delete_scope("s"), {0: True, 1: UnknownServerError, 2: False, 3: InvalidRequest}),
     (
-        controller_calls.create_stream(STREAM),
+        stream_calls.create_stream(STREAM),
         {0: True, 1: UnknownServerError, 2: False, 3: SourceNotFound, 4: InvalidName},
     ),
     (
-        controller_calls.update_stream(STREAM, Settings()),
+        stream_calls.update_stream(STREAM, Settings()),
         {0: True, 1: UnknownServerError, 2: SourceNotFound, 3: SourceNotFound, 4: InvalidRequest},
     ),
     (
-        controller_calls.truncate_stream(STREAM, {0: 1}),
+        stream_calls.truncate_stream(STREAM, {0: 1}),
         {0: True, 1: UnknownServerError, 2: SourceNotFound, 4: InvalidRequest},
     ),
-    (controller_calls.seal_stream(STREAM), {0: True, 1: UnknownServerError, 2: SourceNotFound}),
-    (controller_calls.delete_stream(STREAM), {0: True, 1: UnknownServerError, 2: False, 3: InvalidRequest}),
-    (controller_calls.scale_done(STREAM, 3), {0: False, 1: True, 2: InvalidRequest, 3: UnknownServerError}),
+    (stream_calls.seal_stream(STREAM), {0: True, 1: UnknownServerError, 2: SourceNotFound}),
+    (stream_calls.delete_stream(STREAM), {0: True, 1: UnknownServerError, 2: False, 3: InvalidRequest}),
+    (stream_calls.scale_done(STREAM, 3), {0: False, 1: True, 2: InvalidRequest, 3: UnknownServerError}),
     (
         transaction_calls.ping_transaction(STREAM, 1, 2, 3),
         {0: True, 1: InvalidRequest, 2: False, 5: False, 6: False, 7: False},
@@ -82,7 +87,7 @@ def test_each_status_has_its_meaning(call, status, meaning):
 
 
 def test_scaling_answers():
-    call = controller_calls.scale(STREAM, [1], [(0.0, 1.0)], 5)
+    call = stream_calls.scale(STREAM, [1], [(0.0, 1.0)], 5)
     assert not call.repeatable
     assert call.parse(pb.ScaleAnswer(status=0, epoch=7)) == 7
     assert call.parse(pb.ScaleAnswer(status=2, epoch=7)) is None
@@ -91,7 +96,7 @@ def test_scaling_answers():
 
 
 def test_a_missing_scope_is_told_from_one_without_streams():
-    call = controller_calls.list_streams("s")
+    call = stream_calls.list_streams("s")
     assert call.parse(pb.StreamPage()).names == ()
     with pytest.raises(SourceNotFound, match="scope s"):
         call.parse(pb.StreamPage(status=2))
@@ -129,10 +134,10 @@ def test_numbers_that_cannot_be_sent_and_kinds_that_are_not_known_are_typed():
         Settings(retention=Retention(RetentionKind.SIZE, 1 << 63)),
     ):
         with pytest.raises(InvalidRequest, match="cannot be sent"):
-            controller_calls.create_stream(STREAM, settings)
+            stream_calls.create_stream(STREAM, settings)
     for answer in (pb.StreamSettings(scaling=pb.Scaling(kind=9)), pb.StreamSettings(retention=pb.Retention(kind=9))):
         with pytest.raises(ProtocolError, match="not known"):
-            controller_calls.stream_settings(STREAM).parse(answer)
+            stream_calls.stream_settings(STREAM).parse(answer)
     with pytest.raises(ProtocolError, match="not known"):
         transaction_calls.transaction_state(STREAM, 1, 2).parse(pb.StatusAnswer(status=9))
 
@@ -142,42 +147,42 @@ def test_ids_that_no_segment_can_have_are_refused_in_every_answer(key):
     segment = pb.SegmentKey(segment_id=key)
     owned = pb.OwnedRange(segment=segment)
     for call, answer in (
-        (controller_calls.head(STREAM), pb.HeadAnswer(positions=[pb.SegmentOffset(segment=segment)])),
-        (controller_calls.current_segments(STREAM), pb.OwnedRanges(ranges=[owned])),
-        (controller_calls.segments_between(STREAM, {}, {}), pb.SegmentKeys(segments=[segment])),
-        (controller_calls.successors(STREAM, 0), pb.Successors(entries=[pb.Successor(segment=owned)])),
+        (segment_calls.head(STREAM), pb.HeadAnswer(positions=[pb.SegmentOffset(segment=segment)])),
+        (segment_calls.current_segments(STREAM), pb.OwnedRanges(ranges=[owned])),
+        (segment_calls.segments_between(STREAM, {}, {}), pb.SegmentKeys(segments=[segment])),
+        (segment_calls.successors(STREAM, 0), pb.Successors(entries=[pb.Successor(segment=owned)])),
     ):
         with pytest.raises(ProtocolError, match="with the id"):
             call.parse(answer)
     with pytest.raises(ProtocolError, match="before the first byte"):
-        controller_calls.head(STREAM).parse(pb.HeadAnswer(positions=[pb.SegmentOffset(offset=-1)]))
+        segment_calls.head(STREAM).parse(pb.HeadAnswer(positions=[pb.SegmentOffset(offset=-1)]))
 
 
 @pytest.mark.parametrize("node", [pb.Node(), pb.Node(host="a"), pb.Node(port=5), pb.Node(host="a", port=70_000)])
 def test_an_address_that_is_none_is_refused(node):
     with pytest.raises(ProtocolError, match="no segment store's address"):
-        controller_calls.store_of(STREAM, 0).parse(node)
+        segment_calls.store_of(STREAM, 0).parse(node)
 
 
 def test_settings_survive_the_wire():
     settings = Settings(
         Scaling(ScalingKind.EVENTS_RATE, 100, 2, 3), Retention(RetentionKind.SIZE, 10, 20), ("a", "b"), 7, 8
     )
-    message = controller_calls.create_stream(STREAM, settings).message
+    message = stream_calls.create_stream(STREAM, settings).message
     again = type(message).FromString(message.SerializeToString())
-    assert controller_calls.stream_settings(STREAM).parse(again) == settings
-    assert controller_calls.stream_settings(STREAM).parse(controller_calls.create_stream(STREAM).message) == Settings()
+    assert stream_calls.stream_settings(STREAM).parse(again) == settings
+    assert stream_calls.stream_settings(STREAM).parse(stream_calls.create_stream(STREAM).message) == Settings()
 
 
 def test_places_are_asked_for_without_permission_to_write():
-    assert controller_calls.head(STREAM).message.stream.access == pb.ACCESS_NONE
-    assert controller_calls.current_segments(STREAM).message.access == pb.ACCESS_NONE
-    assert controller_calls.delegation_token(STREAM).message.access == pb.ACCESS_READ
+    assert segment_calls.head(STREAM).message.stream.access == pb.ACCESS_NONE
+    assert segment_calls.current_segments(STREAM).message.access == pb.ACCESS_NONE
+    assert segment_calls.delegation_token(STREAM).message.access == pb.ACCESS_READ
 
 
 def test_segments_between_are_in_reading_order():
     keys = [pb.SegmentKey(segment_id=key) for key in (8589934597, 0, 4294967298)]
-    assert controller_calls.segments_between(STREAM, {}, {}).parse(pb.SegmentKeys(segments=keys)) == (
+    assert segment_calls.segments_between(STREAM, {}, {}).parse(pb.SegmentKeys(segments=keys)) == (
         0,
         4294967298,
         8589934597,

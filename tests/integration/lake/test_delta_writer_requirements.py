@@ -17,12 +17,12 @@ from airflow_provider_streams.errors import SinkError
 from airflow_provider_streams.lake.compaction import compact
 from airflow_provider_streams.lake.delta.storage import storage_of
 from airflow_provider_streams.lake.delta.writer import DeltaWriter
-from airflow_provider_streams.lake.delta.writer_demands import Place, demands_of
+from airflow_provider_streams.lake.delta.writer_requirements import Place, requirements_of
 from tests.integration.lake.delta_logs import OLD, ROWS, column, struct, with_features, write_log
 from tests.integration.lake.delta_reading import adds, commits, windows
 from tests.integration.lake.landing import SCHEMA, TERMS, Attempt, hour, rows_of
 
-NAMED = [one.name for one in demands_of(Place.FEATURE)]
+NAMED = [one.name for one in requirements_of(Place.FEATURE)]
 LANDS = {
     "appendOnly",
     "invariants",

@@ -6,8 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_streams.lake.delta.unmet_demands import Described, described_by, unmet
-from airflow_provider_streams.lake.delta.writer_demands import DEMANDS, Place, Use, demands_of, implied_features
+from airflow_provider_streams.lake.delta.unmet_requirements import Described, described_by, unmet
+from airflow_provider_streams.lake.delta.writer_requirements import (
+    REQUIREMENTS,
+    Place,
+    Use,
+    implied_features,
+    requirements_of,
+)
 
 APPENDIX = (
     "appendOnly invariants checkConstraints generatedColumns allowColumnDefaults changeDataFeed columnMapping "
@@ -37,11 +43,11 @@ VERSIONS = {
 
 @pytest.mark.parametrize("names", [APPENDIX, SECTIONS, PROPOSED])
 def test_every_feature_of_the_protocol_has_an_answer(names):
-    assert set(names.split()) - {one.name for one in demands_of(Place.FEATURE)} == set()
+    assert set(names.split()) - {one.name for one in requirements_of(Place.FEATURE)} == set()
 
 
 def test_each_name_has_one_answer():
-    names = [(one.place, one.name) for one in DEMANDS]
+    names = [(one.place, one.name) for one in REQUIREMENTS]
     assert len(set(names)) == len(names)
 
 

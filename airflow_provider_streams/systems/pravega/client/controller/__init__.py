@@ -1,0 +1,1 @@
+"""Calls of Pravega's controller as data, and the channels that send them."""

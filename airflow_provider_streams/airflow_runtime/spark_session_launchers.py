@@ -149,7 +149,7 @@ class EmbeddedLauncher(SessionLauncher):
             try:
                 found: dict[str, Any] = read_result(result, "the small job")["found"]
             except PreflightFailed as error:
-                reason = reason_in(said.splitlines()) if SEE_MESSAGES in str(error) else ""
+                reason = reason_in(said.splitlines()).text if SEE_MESSAGES in str(error) else ""
                 raise PreflightFailed(f"{as_sentence(error)} They say: {reason}") if reason else error from None
             return found
 

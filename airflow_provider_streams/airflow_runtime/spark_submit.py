@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_streams.connections.extra import extra_of
-from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, SystemUnavailable
+from airflow_provider_streams.errors import InvalidRequest, PreflightFailed, SparkUnavailable, StreamsError
 from airflow_provider_streams.model.optional_dependencies import is_installed
 from airflow_provider_streams.spark.launch import cancellation
 from airflow_provider_streams.spark.launch.java_home_for_spark import spark_java_home
 from airflow_provider_streams.spark.launch.java_search import JavaMissing, find_java
 from airflow_provider_streams.spark.launch.program_result import explains_failure, read_result
+from airflow_provider_streams.spark.launch.session_start import SEE_MESSAGES
 from airflow_provider_streams.spark.launch.submit_output import reason_in
 from airflow_provider_streams.spark.settings import effective_settings, spark_home, variables
 from airflow_provider_streams.spark.settings.spark_settings import JAVA_HOME, SparkSettings
@@ -113,15 +114,19 @@ class SubmitLauncher:
         finally:
             self._hook = None
 
-    def _ended(self, error: Exception) -> SystemUnavailable:
+    def _ended(self, error: Exception) -> StreamsError:
         """Spark-submit failed, and the driver program wrote nothing: it was killed, or never started."""
         status = _STATUS.search(str(error))
         said = f"spark-submit ended with status {status[1]}" if status else "spark-submit failed"
         reason = reason_in(self._output)
-        why = f" ({reason})" if reason else ""
-        return SystemUnavailable(
-            f"the Spark of connection {self._conn_id!r}", f"{said}{why}. Spark's own messages above may say more"
-        )
+        why = f"{said} ({reason.text})" if reason.text else said
+        where = f"the Spark of connection {self._conn_id!r}"
+        if reason.is_final:
+            return PreflightFailed(
+                f"{where} does not start: {why}. Check Spark's settings: those of the operator, of the connection and "
+                f"of the configuration. {SEE_MESSAGES}"
+            )
+        return SparkUnavailable(where, f"{why}. Spark's own messages above may say more")
 
     def _hook_for(self, title: str, files: _Files) -> Any:
         check_kubernetes(self._conn_id, self._connection)

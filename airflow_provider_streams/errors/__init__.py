@@ -25,6 +25,7 @@
     ├── SystemUnavailable              no answer, or a temporary failure of the server                 (retryable)
     │   ├── ConnectionLost             a connection broke, or nothing came in time                     (retryable)
     │   ├── ReadStalled                a connection went silent before its split was read              (retryable)
+    │   ├── SparkUnavailable           Spark or its cluster does not answer, or ended                  (retryable)
     │   └── UnknownServerError         the server failed and does not say why                          (retryable)
     ├── ProtocolError                  a server sent bytes or an answer that none should send
     │   ├── CorruptFrame               a frame's checksum or structure is wrong                        (retryable)
@@ -156,6 +157,7 @@ from airflow_provider_streams.errors.servers import (
     RedirectRefused,
     SourceDeleted,
     SourceNotFound,
+    SparkUnavailable,
     SystemUnavailable,
     UnknownServerError,
 )
@@ -213,6 +215,7 @@ __all__ = [
     "SourceDeleted",
     "SourceNotFound",
     "SourceReplaced",
+    "SparkUnavailable",
     "StartTrimmed",
     "StartUnproven",
     "StorageFull",

@@ -119,6 +119,15 @@ class ConnectionLost(SystemUnavailable):
     """A connection broke, or nothing came in time; another one may do."""
 
 
+class SparkUnavailable(SystemUnavailable):
+    """Spark, its cluster or its Spark Connect server does not answer, or ended; its settings are not known to do it."""
+
+    hint = (
+        "It may be restarting or short of memory; retry later. If it stays so, check the address of the Spark "
+        "connection, the settings of Spark, and the memory of the machine."
+    )
+
+
 class ReadStalled(SystemUnavailable):
     """A connection went silent before its split, or what it looked up, was read."""
 

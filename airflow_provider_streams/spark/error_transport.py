@@ -11,7 +11,7 @@ import re
 import traceback
 from collections.abc import Iterable
 
-from airflow_provider_streams.errors import StreamsError, SystemUnavailable, TaskCancelled, error_class
+from airflow_provider_streams.errors import SparkUnavailable, StreamsError, TaskCancelled, error_class
 from airflow_provider_streams.redaction import redact
 from airflow_provider_streams.spark.launch import cancellation
 
@@ -53,7 +53,7 @@ def typed(error: BaseException, secrets: Iterable[str]) -> BaseException:
     if spoken := list(_ERROR_LINE.finditer(text)):
         return rebuild(spoken[-1]["name"], redact(spoken[-1]["message"], hidden))
     if _is_lost_connection(error):
-        return SystemUnavailable(
+        return SparkUnavailable(
             "Spark's JVM", f"the connection to it broke ({type(error).__name__}): see its log above"
         )
     safe = redact(text, hidden)

@@ -429,7 +429,7 @@ def test_a_jvm_that_is_killed_is_a_passing_failure_in_words(stream, tmp_path: Pa
         jvm_of(child).kill()
         until_ended(child, output, 60)
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["error"] == "SystemUnavailable", output.read_text()[-6000:]
+    assert result["error"] == "SparkUnavailable", output.read_text()[-6000:]
     assert "/py4j/" not in output.read_text(), "what Py4J says of it, a megabyte"
     assert result["message"].startswith("Spark's JVM is not available: the connection to it broke")
 

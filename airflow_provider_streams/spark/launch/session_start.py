@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_provider_streams.errors import (
     AuthenticationFailed,
     PreflightFailed,
+    SparkUnavailable,
     StreamsError,
-    SystemUnavailable,
     as_clause,
     as_sentence,
 )
@@ -51,7 +51,7 @@ def session_start(where: str, given: str = "") -> Iterator[None]:
         given: the user's settings of it and where they are, for messages.
 
     Raises:
-        SystemUnavailable: its cluster does not answer, or refuses the application; or its JVM ended.
+        SparkUnavailable: its cluster does not answer, or refuses the application; or its JVM ended.
         PreflightFailed: it cannot start with these settings.
     """
     try:
@@ -60,14 +60,14 @@ def session_start(where: str, given: str = "") -> Iterator[None]:
         raise
     except ConnectionError as error:  # Py4J's, of this process to its JVM
         # also if the system killed it for its memory, which may not happen again
-        raise SystemUnavailable(where, f"its JVM ended as it started. {SEE_MESSAGES}.{_settings(given)}") from error
+        raise SparkUnavailable(where, f"its JVM ended as it started. {SEE_MESSAGES}.{_settings(given)}") from error
     except Exception as error:
         causes = _java_causes(error)
         if not causes:
             raise
         said = as_clause(": ".join(dict.fromkeys(text for _, text in causes))[:_MOST_LETTERS])
         if _is_temporary(causes):
-            raise SystemUnavailable(where, f"{said}. Spark's own messages above may say more") from None
+            raise SparkUnavailable(where, f"{said}. Spark's own messages above may say more") from None
         raise PreflightFailed(f"{where} does not start: {as_sentence(said)}{_settings(given)}") from None
 
 
@@ -103,7 +103,7 @@ def await_answer(spark: SparkSession, where: str) -> None:
         where: the server, for messages.
 
     Raises:
-        SystemUnavailable: it does not answer.
+        SparkUnavailable: it does not answer.
         AuthenticationFailed: it refuses the token.
     """
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException  # noqa: PLC0415 - optional
@@ -121,6 +121,6 @@ def await_answer(spark: SparkSession, where: str) -> None:
         status = error.getGrpcStatusCode().name
         if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
             raise AuthenticationFailed(where, said) from None
-        raise SystemUnavailable(where, said) from None
+        raise SparkUnavailable(where, said) from None
     finally:
         spark.client.set_retry_policies(patience)

@@ -21,7 +21,7 @@ from airflow_provider_streams.errors import (
     InvalidRequest,
     PreflightFailed,
     RedirectRefused,
-    SystemUnavailable,
+    SparkUnavailable,
     TaskCancelled,
 )
 from airflow_provider_streams.model.plan.plan import PlanRequest
@@ -121,15 +121,30 @@ def test_kubernetes_needs_a_package_that_is_named(monkeypatch, conn_type: str, h
     spark_submit.check_kubernetes("c", connection("spark", "spark://k8s-master"))
 
 
-def test_the_reason_of_spark_submit_is_in_the_error(monkeypatch, tmp_path: Path, connections) -> None:
-    program = tmp_path / "spark-submit"
-    program.write_text("#!/bin/sh\necho 'Invalid maximum heap size: -Xmx4x'\nexit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    connections["c"] = connection("spark", "local[1]")
-    monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps({"conn_type": "spark", "host": "local[1]"}))
-    with pytest.raises(SystemUnavailable, match=r"connection 'c'.*status 1 \(Invalid maximum heap size: -Xmx4x\)"):
+@pytest.fixture
+def submitting(monkeypatch, tmp_path: Path, connections):
+    """Runs a spark-submit that prints this and fails."""
+
+    def submit(output: str) -> None:
+        program = tmp_path / "spark-submit"
+        program.write_text(f"#!/bin/sh\necho '{output}'\nexit 1\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        connections["c"] = connection("spark", "local[1]")
+        monkeypatch.setenv("AIRFLOW_CONN_C", json.dumps({"conn_type": "spark", "host": "local[1]"}))
         launchers.examine("c")
+
+    return submit
+
+
+def test_the_reason_of_spark_submit_is_in_the_error(submitting) -> None:
+    with pytest.raises(SparkUnavailable, match=r"connection 'c' .*status 1 \(RuntimeException: the master left\)"):
+        submitting('Exception in thread "main" java.lang.RuntimeException: the master left')
+
+
+def test_a_jvm_that_refuses_its_options_is_not_started_again(submitting) -> None:
+    with pytest.raises(PreflightFailed, match=r"does not start: .*\(Invalid maximum heap size: -Xmx4x\)"):
+        submitting("Invalid maximum heap size: -Xmx4x\nError: Could not create the Java Virtual Machine.")
 
 
 def test_no_connection_means_spark_in_this_process() -> None:

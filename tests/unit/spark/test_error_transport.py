@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_streams.errors import EventsLost, InvalidRequest, StreamsError, SystemUnavailable
+from airflow_provider_streams.errors import (
+    EventsLost,
+    InvalidRequest,
+    SparkUnavailable,
+    StreamsError,
+    SystemUnavailable,
+)
 from airflow_provider_streams.spark.error_transport import one_line, rebuild, typed
 
 TRACEBACK = """An exception was thrown from the Python worker:
@@ -65,7 +71,7 @@ def test_a_jvm_that_is_gone_passes_and_others_connections_are_their_own() -> Non
         library["connect"]()  # type: ignore[operator]
     for gone in (refused.value, Py4JNetworkError("empty"), Py4JError("An error occurred while calling o1.save")):
         found = typed(gone, [])
-        assert isinstance(found, SystemUnavailable)
+        assert isinstance(found, SparkUnavailable)
         assert str(found).startswith("Spark's JVM is not available: the connection to it broke")
     for mine in (ConnectionRefusedError("a service that a transform asks"), Py4JError("no such method. Trace:\n at x")):
         assert typed(mine, []) is mine

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from airflow_provider_streams.errors import PreflightFailed, SystemUnavailable
+from airflow_provider_streams.errors import PreflightFailed, SparkUnavailable
 from airflow_provider_streams.spark.launch.session_start import session_start
 
 MEMORY = "[INVALID_EXECUTOR_MEMORY] Executor memory 99 must be at least 471859200.\nPlease increase executor memory"
@@ -80,13 +80,13 @@ def test_settings_with_which_spark_cannot_start_are_said_in_one_line(java, says)
 )
 def test_a_cluster_that_does_not_answer_may_answer_later(java):
     error = raised(Py4JJavaError(java))
-    assert isinstance(error, SystemUnavailable)
+    assert isinstance(error, SparkUnavailable)
     assert error.retryable
 
 
 def test_a_jvm_that_ends_meanwhile_may_start_the_next_time():
     error = raised(ConnectionRefusedError(111, "Connection refused"))
-    assert isinstance(error, SystemUnavailable)
+    assert isinstance(error, SparkUnavailable)
     assert error.retryable
     assert "its JVM ended" in str(error)
 

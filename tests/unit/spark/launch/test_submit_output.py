@@ -47,4 +47,26 @@ OUTPUTS = {
 
 @pytest.mark.parametrize(("output", "reason"), OUTPUTS.values(), ids=OUTPUTS)
 def test_the_reason_is_the_first_cause_that_the_output_names(output, reason):
-    assert reason_in(output.splitlines()) == reason
+    assert reason_in(output.splitlines()).text == reason
+
+
+@pytest.mark.parametrize(
+    ("output", "is_final"),
+    [
+        (OUTPUTS["memory that is no size"][0], True),
+        (OUTPUTS["a package that is not there"][0], False),
+        (OUTPUTS["a folder that cannot be made"][0], False),
+        ("Unsupported thing, says a library\n", False),
+        ("", False),
+        (
+            """
+            Error occurred during initialization of VM
+            Could not reserve enough space for 4194304KB object heap
+            Error: Could not create the Java Virtual Machine.
+            """,
+            False,
+        ),
+    ],
+)
+def test_only_a_refused_option_would_be_refused_again(output, is_final):
+    assert reason_in(output.splitlines()).is_final == is_final

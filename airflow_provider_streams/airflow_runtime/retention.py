@@ -1,6 +1,6 @@
 """Whether a source's windows are read before their events may go, asked on both edges.
 
-See `windows.after.retention`.
+See `windows.after_landing.retention`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_provider_streams.hooks.base import StreamHook, hook_for
 from airflow_provider_streams.model.stream.cut import Cut
 from airflow_provider_streams.model.stream.retention import Holding, Verdict, judge
 from airflow_provider_streams.model.stream.source import Source
-from airflow_provider_streams.windows.after.retention import RetentionQuestion, recorded, waiting_since
+from airflow_provider_streams.windows.after_landing.retention import RetentionQuestion, recorded, waiting_since
 
 
 def check_retention(question: RetentionQuestion) -> tuple[Verdict, Holding]:

@@ -17,7 +17,7 @@ from airflow_provider_streams.model.stream.retention import Holding, Schedule, V
 from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.length_text import length_text
 from airflow_provider_streams.model.window.window_schedule import WindowSchedule
-from airflow_provider_streams.windows.after.retention import recorded, waiting_since
+from airflow_provider_streams.windows.after_landing.retention import recorded, waiting_since
 
 _CELLS: Final = 60
 """How many windows from now on are looked at for the longest one."""

@@ -20,8 +20,8 @@ from airflow_provider_streams.formats.decode_failures import (
     blame,
     of_other_type,
 )
-from airflow_provider_streams.formats.evolution.version_reader import Newest, Projected, VersionReader
 from airflow_provider_streams.formats.framing import Framed, Registered
+from airflow_provider_streams.formats.versions.version_reader import Newest, Projected, VersionReader
 from airflow_provider_streams.model.schema.decoding import ANY_NAME, ANY_VERSION, Decoding, newest_of
 
 MOST_ROWS: Final = 20_000

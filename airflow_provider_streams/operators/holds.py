@@ -21,7 +21,7 @@ from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.template_rendering import RendersValues
 from airflow_provider_streams.timetables.run_facts import run_facts
-from airflow_provider_streams.windows.after.covered_end import covered_end
+from airflow_provider_streams.windows.after_landing.covered_end import covered_end
 from airflow_provider_streams.windows.plan.airflow_run_window import resolve_window
 
 if TYPE_CHECKING:

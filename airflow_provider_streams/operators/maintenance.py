@@ -68,7 +68,7 @@ class CompactTableOperator(RendersValues, BaseOperator):
         Raises:
             StreamsError: typed; one that cannot pass by itself stops retries.
         """
-        from airflow_provider_streams.windows.after.maintenance import compact_table  # noqa: PLC0415 - Arrow when used
+        from airflow_provider_streams.windows.after_landing.maintenance import compact_table  # noqa: PLC0415 - Arrow when used
 
         with terminal_errors(), open_journal() as journal:
             done = compact_table(
@@ -134,7 +134,7 @@ class ExpireTableOperator(RendersValues, BaseOperator):
         Raises:
             StreamsError: typed; one that cannot pass by itself stops retries.
         """
-        from airflow_provider_streams.windows.after.maintenance import expire_table  # noqa: PLC0415 - Arrow when used
+        from airflow_provider_streams.windows.after_landing.maintenance import expire_table  # noqa: PLC0415 - Arrow when used
 
         with terminal_errors(), open_journal() as journal:
             before, gone = expire_table(journal, self.sink, self.keep, dry_run=self.dry_run_only)

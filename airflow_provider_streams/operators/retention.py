@@ -15,7 +15,7 @@ from airflow_provider_streams.model.stream.retention import Schedule
 from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.retry import terminal_errors
 from airflow_provider_streams.template_rendering import RendersValues
-from airflow_provider_streams.windows.after.retention import RetentionQuestion, verdict_facts
+from airflow_provider_streams.windows.after_landing.retention import RetentionQuestion, verdict_facts
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

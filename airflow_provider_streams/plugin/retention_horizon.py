@@ -86,7 +86,7 @@ def ask_system(key: str) -> Horizon:
     # loads clients only when a browser asks
     from airflow_provider_streams.connections.journal import open_journal  # noqa: PLC0415
     from airflow_provider_streams.hooks.base import hook_for  # noqa: PLC0415
-    from airflow_provider_streams.windows.after.retention import horizon_of, source_of_key  # noqa: PLC0415
+    from airflow_provider_streams.windows.after_landing.retention import horizon_of, source_of_key  # noqa: PLC0415
 
     with open_journal() as journal:
         source = source_of_key(journal, key)

@@ -11,7 +11,7 @@ from airflow_provider_streams.model.stream.source import Source, check_source
 from airflow_provider_streams.sensors.base import StateSensor
 from airflow_provider_streams.systems.source_json import source_to_json
 from airflow_provider_streams.triggers.retention import RetentionRiskTrigger
-from airflow_provider_streams.windows.after.retention import RetentionQuestion
+from airflow_provider_streams.windows.after_landing.retention import RetentionQuestion
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

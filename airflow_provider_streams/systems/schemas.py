@@ -218,7 +218,7 @@ def types_of(found: Versions, value: Auto | Registry, key: Payload | None = None
 
 
 def known_of(found: Versions, types: ReadTypes = ONE_TYPE) -> dict[str, dict[str, WriterSchema]]:
-    """What is known of each name's payloads, for `formats.schema.payload_resolution`: of the types that are read.
+    """What is known of each name's payloads, for `formats.schema.pinned_schemas`: of the types that are read.
 
     A version that nothing can read is left out, unless it is the newest one of its type: its payloads are bad when they
     come.

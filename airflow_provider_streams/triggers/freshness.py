@@ -11,7 +11,7 @@ from airflow_provider_streams.lake.registry import sink_from_json
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window import utc_moment
 from airflow_provider_streams.triggers.base import QuestionTrigger, StoredTrigger
-from airflow_provider_streams.windows.after.freshness import is_fresh
+from airflow_provider_streams.windows.after_landing.freshness import is_fresh
 
 
 class FreshTableTrigger(StoredTrigger, QuestionTrigger):

@@ -173,7 +173,7 @@ class PulsarProducer(SharedStreamProducer):
         """Payload, and up to where it is to be acknowledged, for ever; a failure is waited out."""
         # loads Arrow: that must not stop the loop
         await asyncio.to_thread(
-            importlib.import_module, "airflow_provider_streams.systems.pulsar.operations.next_messages"
+            importlib.import_module, "airflow_provider_streams.systems.pulsar.operations.peeked_messages"
         )
         failures = 0
         while True:
@@ -233,7 +233,7 @@ class PulsarProducer(SharedStreamProducer):
         return found if found.ends else None
 
     async def _read(self, stored: Unread) -> Messages:
-        from airflow_provider_streams.systems.pulsar.operations.next_messages import MessageLimits, NextMessages  # noqa: PLC0415
+        from airflow_provider_streams.systems.pulsar.operations.peeked_messages import MessageLimits, NextMessages  # noqa: PLC0415
 
         bounds = MessageLimits(self._asked.max_entries, self._asked.max_messages, self._asked.max_value_bytes)
         reader = NextMessages(Endpoint.from_options(await self._hook.aoptions()))

@@ -7,7 +7,7 @@ from typing import Any
 from airflow_provider_streams.airflow_runtime.retention import acheck_retention, check_retention
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.triggers.base import SourceTrigger
-from airflow_provider_streams.windows.after.retention import RetentionQuestion, risk_found
+from airflow_provider_streams.windows.after_landing.retention import RetentionQuestion, risk_found
 
 
 class RetentionRiskTrigger(SourceTrigger):

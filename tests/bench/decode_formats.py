@@ -23,7 +23,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Avro, Json, Payload, Protobuf, Utf8
 from tests.bench.spark_functions import session
 

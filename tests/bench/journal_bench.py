@@ -19,7 +19,7 @@ from airflow_provider_streams.model.plan.receipt import Receipt
 from airflow_provider_streams.model.sinks.landing import Landed
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from airflow_provider_streams.windows.after.covered_end import covered_end
+from airflow_provider_streams.windows.after_landing.covered_end import covered_end
 
 WINDOWS = (1_000, 100_000)
 ROUNDS = 5

@@ -124,7 +124,7 @@ import importlib.util
 import pyarrow as pa
 from airflow_provider_streams import Avro, Json
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
 for payload, data in ((Avro(schema), bytes([14])), (Json("id long"), b"{\\"id\\": 7}")):
     decoded = Decoder(decoding_of(payload, None, {}), "t").decode(Payloads(pa.array([data])))

@@ -18,7 +18,7 @@ from airflow_provider_streams.hooks.base import hook_for
 from airflow_provider_streams.model.window.coverage_timeline import draw
 from airflow_provider_streams.model.window.window import Window, utc_moment
 from airflow_provider_streams.model.window.window_schedule import schedule_through
-from airflow_provider_streams.windows.after.retention import horizon_of, source_of_key
+from airflow_provider_streams.windows.after_landing.retention import horizon_of, source_of_key
 from airflow_provider_streams.windows.claim.landing_defaults import schedule_of
 from airflow_provider_streams.windows.claim.table_coverage import compare
 

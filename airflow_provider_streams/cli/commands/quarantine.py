@@ -19,7 +19,7 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.window.window import Window, utc_moment
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.source_json import decoded_source, payloads_of
-from airflow_provider_streams.windows.after.quarantine_replay import (
+from airflow_provider_streams.windows.after_landing.quarantine_replay import (
     Replayed,
     Replayer,
     quarantine_of,

@@ -14,7 +14,7 @@ from airflow_provider_streams.formats.avro import column_decoders as leaf
 from airflow_provider_streams.formats.avro import columns
 from airflow_provider_streams.formats.avro import nested_decoders as nested
 from airflow_provider_streams.formats.avro.column_decoders import Step
-from airflow_provider_streams.formats.avro.resolution import renamed_for_reader
+from airflow_provider_streams.formats.avro.reader_names import renamed_for_reader
 from airflow_provider_streams.formats.avro.row_decoder import BROKEN, NOT_UTF8, RowReader, unresolved
 from airflow_provider_streams.formats.avro.unresolvable_types import marked
 from airflow_provider_streams.formats.decode_failures import Causes, Column

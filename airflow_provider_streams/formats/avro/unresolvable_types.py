@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from airflow_provider_streams.formats.avro.resolution import short
+from airflow_provider_streams.formats.avro.reader_names import short
 from airflow_provider_streams.model.schema import avro_schema as avro
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.avro import columns as avro_columns
-from airflow_provider_streams.formats.avro.resolution import renamed_for_reader
+from airflow_provider_streams.formats.avro.reader_names import renamed_for_reader
 from airflow_provider_streams.formats.schema.field_aliases import renamed
 from airflow_provider_streams.model.schema import avro_schema
 from airflow_provider_streams.model.schema.decoding import WriterSchema

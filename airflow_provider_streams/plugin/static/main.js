@@ -1,7 +1,7 @@
 // The page: windows of every source on one axis. Airflow loads this file and renders `globalThis.Streams`.
 
-import { HEIGHT, Row } from "./lane.js";
 import { DARK, LIGHT } from "./colors.js";
+import { HEIGHT, Row } from "./lane.js";
 import { swatch } from "./paint.js";
 import { Backfill, Detail, Reader } from "./panel.js";
 import { Store } from "./store.js";

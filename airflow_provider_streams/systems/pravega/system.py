@@ -17,7 +17,7 @@ from airflow_provider_streams.errors import (
     SourceNotFound,
     SourceReplaced,
 )
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.plan.plan import OnLoss, Plan, PlanRequest, Span, Split
 from airflow_provider_streams.model.plan.receipt import SplitReceipt
 from airflow_provider_streams.model.schema.change_payload import ChangePayload

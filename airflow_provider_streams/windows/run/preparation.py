@@ -10,7 +10,7 @@ from airflow_provider_streams.errors import DataLoss, RowCountDecreased, SourceR
 from airflow_provider_streams.model.window.backfill import PlannedWindow, Preview, reading_speed
 from airflow_provider_streams.model.window.basis import Chained
 from airflow_provider_streams.spark.job.concurrency import AT_ONCE, side_by_side
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.claim.claim import claim_table, preview_claim, start_new_landing
 from airflow_provider_streams.windows.claim.decision import TableClaim
 from airflow_provider_streams.windows.claim.landing_checks import (

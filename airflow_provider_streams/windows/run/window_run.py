@@ -20,8 +20,8 @@ from airflow_provider_streams.model.bin_packing import packed
 from airflow_provider_streams.model.sinks.landing import Landed
 from airflow_provider_streams.model.sinks.placeholders import SourceTable
 from airflow_provider_streams.systems.system_pool import SystemPool
-from airflow_provider_streams.windows.after.late_rows import recount
-from airflow_provider_streams.windows.after.retention import horizon_of
+from airflow_provider_streams.windows.after_landing.late_rows import recount
+from airflow_provider_streams.windows.after_landing.retention import horizon_of
 from airflow_provider_streams.windows.plan.fan_out_sources import Expansion, expand, has_changed, vanished
 from airflow_provider_streams.windows.plan.planning import WindowRead
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_provider_streams.formats.decoder import Decoded, Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 from stream_servers.bundles import PULSAR

@@ -22,7 +22,7 @@ from airflow_provider_streams.model.window.basis import EventTime
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion, check_planned

@@ -19,7 +19,7 @@ from airflow_provider_streams.spark.quarantine.window_quarantine import WindowQu
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.testing.landing import context_without_spark, cover_without_spark
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.windows.after.quarantine_replay import Replayer
+from airflow_provider_streams.windows.after_landing.quarantine_replay import Replayer
 
 pytestmark = pytest.mark.pravega
 

@@ -15,7 +15,7 @@ from airflow_provider_streams.systems.pravega.client.controller import stream_ca
 from airflow_provider_streams.systems.pravega.source import PravegaSource
 from airflow_provider_streams.systems.pravega.system import PravegaSystem
 from airflow_provider_streams.testing.pravega_writer import PravegaWriter
-from airflow_provider_streams.windows.after.retention import horizon_of
+from airflow_provider_streams.windows.after_landing.retention import horizon_of
 from airflow_provider_streams.windows.plan.cut_recording import sample, store
 from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

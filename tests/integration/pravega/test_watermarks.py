@@ -21,7 +21,7 @@ from airflow_provider_streams.systems.pravega.client.stream_configuration import
 from airflow_provider_streams.systems.pravega.planning import watermarks
 from airflow_provider_streams.systems.pravega.planning.watermarks import Mark
 from airflow_provider_streams.systems.pravega.source import PravegaSource
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

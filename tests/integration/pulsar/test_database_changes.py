@@ -25,7 +25,7 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.system_pool import SystemPool
 from airflow_provider_streams.testing.landing import context_without_spark, cover_without_spark
-from airflow_provider_streams.windows.after.quarantine_replay import Replayer
+from airflow_provider_streams.windows.after_landing.quarantine_replay import Replayer
 from airflow_provider_streams.windows.tail.tail import Tail
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 from tests.unit.formats.change_data.debezium_messages import (

@@ -35,7 +35,7 @@ from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.systems.source_json import payloads_of
 from airflow_provider_streams.testing.landing import context_without_spark
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.plan.pruning_by_receipts import narrowed_by_receipts
 from airflow_provider_streams.windows.run.request import ReadRequest, WindowsOfSpan
 from airflow_provider_streams.windows.run.window_run import WindowRun

@@ -18,7 +18,7 @@ from airflow_provider_streams.hooks.pulsar import PulsarHook
 from airflow_provider_streams.systems.pulsar.client.admin import changes
 from airflow_provider_streams.systems.pulsar.client.admin.client import AdminClient
 from airflow_provider_streams.systems.pulsar.client.queries import ask, topics_of
-from airflow_provider_streams.systems.pulsar.operations.next_messages import MessageLimits, NextMessages
+from airflow_provider_streams.systems.pulsar.operations.peeked_messages import MessageLimits, NextMessages
 from airflow_provider_streams.systems.pulsar.operations.subscription_messages import read_next, unread
 from airflow_provider_streams.triggers.pulsar_messages import PulsarMessagesTrigger, PulsarProducer
 from stream_servers.java import run_java, start_java

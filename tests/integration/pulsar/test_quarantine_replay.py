@@ -20,7 +20,7 @@ from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.quarantine.window_quarantine import WindowQuarantine
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.testing.landing import context_without_spark, cover_without_spark
-from airflow_provider_streams.windows.after.quarantine_replay import Replayer
+from airflow_provider_streams.windows.after_landing.quarantine_replay import Replayer
 from tests.integration.pulsar.raw_producer import RawProducer, metadata
 
 pytestmark = pytest.mark.pulsar

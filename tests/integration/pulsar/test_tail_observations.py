@@ -20,7 +20,7 @@ from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.pulsar.system import PulsarSystem
 from airflow_provider_streams.testing.landing import cover_without_spark
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.plan.cut_recording import record
 from airflow_provider_streams.windows.plan.planning import WindowRead, fresh_plan, pinned_plan
 from airflow_provider_streams.windows.plan.readiness import WindowQuestion

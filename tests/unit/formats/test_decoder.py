@@ -19,7 +19,7 @@ from airflow_provider_streams.formats import decoder as decoder_module
 from airflow_provider_streams.formats.arrow.arrays import masked
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decoder import MOST_ROWS, Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto, Avro, Bytes, Json, Registry, Utf8
 from airflow_provider_streams.systems.pravega.reading.columns import MAX_ROWS
@@ -320,7 +320,7 @@ def test_neither_flat_avro_nor_json_in_blocks_loads_pandas():
         "import sys\n"
         "from airflow_provider_streams.formats.arrow.arrays import listed\n"
         "from airflow_provider_streams.formats.decoder import Decoder, Payloads\n"
-        "from airflow_provider_streams.formats.schema.payload_resolution import decoding_of\n"
+        "from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of\n"
         "from airflow_provider_streams.model.schema.payload import Avro, Json, Utf8\n"
         "avro = {'type': 'record', 'name': 'R', 'fields': [{'name': 'e', 'type': ['null', 'string']}]}\n"
         "json = Json('a int, s struct<b: timestamp>')\n"

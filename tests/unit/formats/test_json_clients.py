@@ -17,7 +17,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Auto, Json, Registry, payload_from, payload_to_json
 from airflow_provider_streams.model.schema.payload_options import payload_of_options
 from airflow_provider_streams.systems.pulsar.metadata.schemas import writer_of

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_streams import Auto, DeltaSink, IcebergSink, Json, ParquetSink
 from airflow_provider_streams.errors import LandingMismatch, SinkError
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of, given
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of, given
 from airflow_provider_streams.lake.connections import given as connected
 from airflow_provider_streams.model.schema.decode_errors import DecodeErrorPolicy
 from airflow_provider_streams.model.schema.decoding import ANY_VERSION

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.json.columns import of_avro_style, of_json_schema
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.change_payload import ChangePayload, Debezium
 from airflow_provider_streams.model.schema.decoding import ANY_VERSION, Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto

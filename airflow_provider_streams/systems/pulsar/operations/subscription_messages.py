@@ -19,7 +19,7 @@ from airflow_provider_streams.systems.pulsar.client.queries import Question, Top
 from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST, Layout, after
 
 if TYPE_CHECKING:
-    from airflow_provider_streams.systems.pulsar.operations.next_messages import MessageLimits, NextMessages
+    from airflow_provider_streams.systems.pulsar.operations.peeked_messages import MessageLimits, NextMessages
 
 Unread = Mapping[str, tuple[Span, ...]]
 """The stored entries after the mark, by shard, without the shards that have none."""

@@ -18,7 +18,7 @@ from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.avro.reader import AvroReader
 from airflow_provider_streams.formats.decode_failures import Causes
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 from tests.fuzz.formats import avro_made

@@ -15,7 +15,7 @@ import pytest
 from airflow_provider_streams.formats.arrow.arrays import listed
 from airflow_provider_streams.formats.change_data.decoder import ChangeDecoder, Changes, Messages
 from airflow_provider_streams.formats.change_data.row_types.avro_meanings import connect_schema
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.change_rows import ChangeFormat
 from airflow_provider_streams.model.schema.ddl import parse_columns
 from airflow_provider_streams.model.schema.payload import Avro

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Auto
 from airflow_provider_streams.systems.pulsar.metadata.schemas import writer_of
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Auto, Json
 from airflow_provider_streams.systems.pulsar.metadata.schemas import writer_of
 

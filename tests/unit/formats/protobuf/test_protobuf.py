@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from airflow_provider_streams.errors import InvalidSchema, MissingDependency
 from airflow_provider_streams.formats.decode_failures import Causes
 from airflow_provider_streams.formats.protobuf.reader import ProtobufReader
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.formats.schema.row_types import type_of
 from airflow_provider_streams.model.schema.decoding import WriterSchema
 from airflow_provider_streams.model.schema.payload import Protobuf

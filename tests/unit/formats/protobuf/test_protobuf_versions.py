@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 

@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_streams.errors import IncompatibleSchemas
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
 from airflow_provider_streams.formats.json.columns import of_avro_style
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_provider_streams.errors import DecodeError
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Auto
 from airflow_provider_streams.spark.datasource.read_options import SplitReadOptions
 from airflow_provider_streams.spark.datasource.split_reading import open_split, payloads_of

@@ -475,7 +475,7 @@ def test_a_table_that_cannot_take_the_present_columns_keeps_its_windows_or_is_la
 ) -> None:
     from dataclasses import replace
 
-    from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+    from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
     from airflow_provider_streams.testing.fake import FakeSystem
 
     plan, others = FakeSystem.plan, ("orders", "views")

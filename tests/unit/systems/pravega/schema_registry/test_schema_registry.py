@@ -21,7 +21,7 @@ from airflow_provider_streams.errors import (
     SourceNotFound,
 )
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.payload import Registry, payload_from, payload_to_json
 from airflow_provider_streams.systems.connection.backoff import Backoff
 from airflow_provider_streams.systems.pravega.client.endpoint import Endpoint

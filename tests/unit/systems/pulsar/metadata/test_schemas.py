@@ -225,7 +225,7 @@ def test_learning_schemas_loads_no_arrow(system):
     code = (
         f"import sys, airflow_provider_streams.systems.{system}\n"
         "from airflow_provider_streams.systems.pulsar.metadata.schemas import writer_of\n"
-        "from airflow_provider_streams.formats.schema.payload_resolution import decoding_of\n"
+        "from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of\n"
         "from airflow_provider_streams.model.schema.payload import Auto\n"
         f"decoding_of(Auto(), None, {{'t': {{'0': writer_of('JSON', {record(('a', 'int'))!r}, {{}})}}}}, 'message')\n"
         "print([name for name in ('pyarrow', 'numpy', 'pandas') if name in sys.modules])"

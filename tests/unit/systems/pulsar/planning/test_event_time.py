@@ -25,7 +25,7 @@ from airflow_provider_streams.systems.pulsar.metadata.ledgers import EARLIEST
 from airflow_provider_streams.systems.pulsar.source import PulsarSource
 from airflow_provider_streams.systems.registry import declaration_of
 from airflow_provider_streams.systems.time_bounds import TimeBounds
-from airflow_provider_streams.windows.after.late_rows import LateRows
+from airflow_provider_streams.windows.after_landing.late_rows import LateRows
 from airflow_provider_streams.windows.plan.pruning_by_receipts import narrowed_by_receipts
 from tests.seeds import examples
 from tests.unit.systems.pulsar.cluster import EPOCH_MS, Cluster, Topic, at_ms

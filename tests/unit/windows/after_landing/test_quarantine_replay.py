@@ -37,7 +37,7 @@ from airflow_provider_streams.model.sinks.landing import TableMark, TableTerms
 from airflow_provider_streams.spark.quarantine.replay import ParquetReplay, Redecoding
 from airflow_provider_streams.spark.quarantine.window_quarantine import WindowQuarantine
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource, FakeSystem
-from airflow_provider_streams.windows.after.quarantine_replay import Replayer, quarantined_windows
+from airflow_provider_streams.windows.after_landing.quarantine_replay import Replayer, quarantined_windows
 from airflow_provider_streams.windows.claim.landing_defaults import stored_landing
 from airflow_provider_streams.windows.plan.payload_decoding import decoding_now, with_earlier
 from airflow_provider_streams.windows.run.outcome import Outcome, undecodable_sentence

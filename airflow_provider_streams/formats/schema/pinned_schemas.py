@@ -11,7 +11,7 @@ from airflow_provider_streams.formats.json.columns import Known, as_declared
 from airflow_provider_streams.formats.schema.field_aliases import Ambiguous
 from airflow_provider_streams.formats.schema.merge_schemas import as_equals, by_newest, is_certain, united_types
 from airflow_provider_streams.formats.schema.row_types import key_type_of, type_of
-from airflow_provider_streams.formats.schema.text_fallback_types import united
+from airflow_provider_streams.formats.schema.types_as_text import united
 from airflow_provider_streams.model.schema.ddl import parse_columns
 from airflow_provider_streams.model.schema.decoding import (
     ANY_NAME,

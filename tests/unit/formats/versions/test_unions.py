@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_streams.errors import IncompatibleSchemas
 from airflow_provider_streams.formats.decoder import Decoder, Payloads
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto
 from tests.seeds import examples

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_provider_streams.errors import InvalidSchema
 from airflow_provider_streams.formats.decode_failures import Causes
-from airflow_provider_streams.formats.evolution.version_reader import Newest, VersionReader
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
+from airflow_provider_streams.formats.versions.version_reader import Newest, VersionReader
 from airflow_provider_streams.model.schema.decoding import Decoding, WriterSchema, newest_of
 from airflow_provider_streams.model.schema.payload import Auto, payload_from, payload_to_json
 

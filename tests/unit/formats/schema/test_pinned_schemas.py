@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from airflow_provider_streams.errors import IncompatibleSchemas, InvalidSchema
-from airflow_provider_streams.formats.schema.payload_resolution import decoding_of
+from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of
 from airflow_provider_streams.model.schema.decoding import ANY_NAME, ANY_VERSION, Decoding, WriterSchema
 from airflow_provider_streams.model.schema.payload import Auto, Avro, Bytes, Json, Registry, Utf8
 from airflow_provider_streams.model.schema.types import Simple, columns
@@ -225,7 +225,7 @@ def test_a_value_without_fields_is_refused_but_not_a_version_that_got_some():
 def test_planning_loads_neither_arrow_nor_numpy():
     code = (
         "import sys\n"
-        "from airflow_provider_streams.formats.schema.payload_resolution import decoding_of\n"
+        "from airflow_provider_streams.formats.schema.pinned_schemas import decoding_of\n"
         "from airflow_provider_streams.formats.json.columns import of_avro_style\n"
         "from airflow_provider_streams.model.schema.payload import Auto, Avro, Json, Utf8\n"
         'schema = \'{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"long",'

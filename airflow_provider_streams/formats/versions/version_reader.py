@@ -11,14 +11,14 @@ from airflow_provider_streams.errors import NO_BRANCH, UNFIT
 from airflow_provider_streams.formats.arrow.arrays import Array, at_rows, nulls, spread, structs_like, valid_flags
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
 from airflow_provider_streams.formats.decode_failures import GOOD, Causes, Codes, Column, Reader, blame
-from airflow_provider_streams.formats.evolution.schema_resolution import can_lose, differences, lost, project
-from airflow_provider_streams.formats.evolution.text_fallback import to_text
 from airflow_provider_streams.formats.framing import split_pairs
 from airflow_provider_streams.formats.reader_selection import reader_of
 from airflow_provider_streams.formats.schema.field_aliases import Ambiguous
 from airflow_provider_streams.formats.schema.merge_schemas import bare
 from airflow_provider_streams.formats.schema.row_types import parts_of, type_of
-from airflow_provider_streams.formats.schema.text_fallback_types import written_out
+from airflow_provider_streams.formats.schema.types_as_text import written_out
+from airflow_provider_streams.formats.versions.column_casts import can_lose, differences, lost, project
+from airflow_provider_streams.formats.versions.values_as_text import to_text
 from airflow_provider_streams.model.schema.decoding import ANY_VERSION, Decoding, WriterSchema
 from airflow_provider_streams.model.schema.types import StructOf, Type
 

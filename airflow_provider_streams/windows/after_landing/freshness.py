@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.model.window.window import utc_text
-from airflow_provider_streams.windows.after.covered_end import covered_end
+from airflow_provider_streams.windows.after_landing.covered_end import covered_end
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal

@@ -7,7 +7,7 @@ from datetime import timedelta
 from airflow_provider_streams.model.sinks.sink import ParquetSink
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import EPOCH
-from airflow_provider_streams.windows.after.freshness import is_fresh
+from airflow_provider_streams.windows.after_landing.freshness import is_fresh
 
 MINUTE = timedelta(minutes=1)
 

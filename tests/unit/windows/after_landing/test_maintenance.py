@@ -21,7 +21,7 @@ from airflow_provider_streams.lake.data_files import WindowFiles
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.spark.job import staging
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.windows.after.maintenance import LONGEST_RUN, compact_table, expire_table
+from airflow_provider_streams.windows.after_landing.maintenance import LONGEST_RUN, compact_table, expire_table
 from airflow_provider_streams.windows.claim.table_coverage import compare
 
 MINUTE = timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""Values as text, for versions that no columns hold (see `text_fallback_types`).
+"""Values as text, for versions that no columns hold (see `types_as_text`).
 
 Numbers, booleans and times are text as Arrow writes them, strings are themselves, bytes are base64, and what has parts
 is JSON.
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from airflow_provider_streams.formats.arrow.arrays import Array, lists_like, structs_like
 from airflow_provider_streams.formats.arrow.arrow_types import arrow_type
-from airflow_provider_streams.formats.evolution.schema_resolution import branches, maps_like
-from airflow_provider_streams.formats.schema.text_fallback_types import TEXT, json_text
+from airflow_provider_streams.formats.schema.types_as_text import TEXT, json_text
+from airflow_provider_streams.formats.versions.column_casts import branches, maps_like
 from airflow_provider_streams.model.schema.types import ArrayOf, Decimal, MapOf, Simple, StructOf, Type
 
 

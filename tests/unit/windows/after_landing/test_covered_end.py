@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_streams.model.window.window import Window
 from airflow_provider_streams.testing.fake import EPOCH, FakeSource
-from airflow_provider_streams.windows.after.covered_end import _next_start, covered_end
+from airflow_provider_streams.windows.after_landing.covered_end import _next_start, covered_end
 
 MINUTE = timedelta(minutes=1)
 KEY = FakeSource("numbers").key

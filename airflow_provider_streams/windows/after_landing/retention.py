@@ -14,7 +14,7 @@ from airflow_provider_streams.model.stream.source import Source
 from airflow_provider_streams.model.stream.tail_observation import Incarnation
 from airflow_provider_streams.model.window.readiness import Readiness
 from airflow_provider_streams.systems.source_json import source_from_json
-from airflow_provider_streams.windows.after.covered_end import covered_end
+from airflow_provider_streams.windows.after_landing.covered_end import covered_end
 
 if TYPE_CHECKING:
     from airflow_provider_streams.journal.store import Journal

@@ -200,6 +200,10 @@ class PravegaServer(Server):
             "pravegaservice.service.listener.host.nameOrIp": LOOPBACK,
             "pravegaservice.service.published.host.nameOrIp": LOOPBACK,
             "pravegaservice.cache.size.max": str(self._cache_bytes),
+            # The default layout may keep a whole core busy from the start until its metadata is next written: an empty
+            # removal is an append of no bytes, and flushing that does not end (TableBasedMetadataStore.writeAll,
+            # WriterTableProcessor.flushOnce; Pravega 0.13).
+            "pravegaservice.storage.layout": "ROLLING_STORAGE",
             "controller.watermarking.frequency.seconds": "2",
         }
 

@@ -211,14 +211,9 @@ class ConnectLauncher(SessionLauncher):
         return session
 
     def _open(self) -> SparkSession:
-        from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
-        from pyspark.sql import SparkSession
-
         from airflow_provider_streams.spark.launch.py_files import executor_archive  # noqa: PLC0415
 
-        session: SparkSession = SparkSession.builder.remote(
-            SparkConnectHook(self._conn_id).get_connection_url()
-        ).getOrCreate()
+        session = self._new_session()
         await_answer(session, self._where)
         preflight.check_driver(session)
         if self._settings.secrets:
@@ -232,4 +227,22 @@ class ConnectLauncher(SessionLauncher):
             if paths := self._settings.paths(name):
                 session.addArtifacts(*paths, **({} if kind == "jar" else {kind: True}))
         _log.info("Spark %s is reached over Spark Connect", session.version)
+        return session
+
+    def _new_session(self) -> SparkSession:
+        from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook  # noqa: PLC0415 - optional
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.remote(SparkConnectHook(self._conn_id).get_connection_url())
+        try:
+            session: SparkSession = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            if error.getCondition() != "SESSION_ALREADY_EXIST":
+                raise
+            raise PreflightFailed(
+                f"{self._where} cannot be reached from this process: a Spark runs in it already, and PySpark has only "
+                "one of the two in a process. Run the task in a process of its own, as Airflow's workers do; "
+                "`airflow dags test` and `dag.test` run all tasks of a DAG in one process"
+            ) from None
         return session

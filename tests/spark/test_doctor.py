@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,22 +104,44 @@ def test_spark_in_the_task_is_examined_in_a_process_of_its_own() -> None:
 
 
 @pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections to a master and a Spark Connect server that do not run."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for name, kind, host in (("MASTER", "spark", "spark://127.0.0.1"), ("SERVER", "spark_connect", "127.0.0.1")):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps({"conn_type": kind, "host": host, "port": port}))
+
+
+_ERRORS = """
+import sys
+from airflow_provider_streams.doctor.spark import check_spark
+print(*(f"{one.check}: {one.says} {one.next_step}" for one in check_spark(sys.argv[1], None) if one.level == "error"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("gone")
+@pytest.mark.parametrize("conn_id", ["master", "server"])
+def test_a_spark_that_does_not_run_is_named(conn_id: str) -> None:
+    """In a process of its own: a session of Spark Connect leaves variables in it."""
+    program = [sys.executable, "-c", _ERRORS, conn_id]
+    said = subprocess.run(program, capture_output=True, text=True, check=True, timeout=600).stdout.splitlines()[-1]
+    assert said.startswith("job: ")
+    assert "is not available" in said
+    assert "See that this Spark runs" in said
+
+
+@pytest.mark.usefixtures("gone", "spark", "environment")
+def test_spark_connect_next_to_a_spark_of_the_process_is_refused_in_words() -> None:
+    (found,) = [one for one in check_spark("server", None) if one.level == "error"]
+    assert "the Spark Connect server of 'server' cannot be reached from this process" in found.says
+    assert "`airflow dags test`" in found.says
+
+
+@pytest.fixture
 def environment() -> Iterator[None]:
-    """The process's, as it was: a session of Spark Connect leaves variables that keep others from starting Spark."""
+    """The process's, as it was: PySpark sets variables for Spark Connect that keep others from starting Spark."""
     before = dict(os.environ)
     yield
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("environment")
-def test_a_master_and_a_connect_server_that_do_not_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    for kind, host in (("spark", "spark://127.0.0.1"), ("spark_connect", "127.0.0.1")):
-        monkeypatch.setenv("AIRFLOW_CONN_GONE", json.dumps({"conn_type": kind, "host": host, "port": port}))
-        (found,) = [one for one in check_spark("gone", None) if one.level == "error"]
-        assert found.check == "job"
-        assert "is not available" in found.says
-        assert found.next_step.startswith("See that this Spark runs")

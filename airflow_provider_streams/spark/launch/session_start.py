@@ -119,8 +119,15 @@ def await_answer(spark: SparkSession, where: str) -> None:
         found = _DETAILS.search(str(error))
         said = as_clause(" ".join((found[1] if found else str(error)).split())[:_MOST_LETTERS])
         status = error.getGrpcStatusCode().name
+        _abandon(spark)
         if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
             raise AuthenticationFailed(where, said) from None
         raise SparkUnavailable(where, said) from None
     finally:
         spark.client.set_retry_policies(patience)
+
+
+def _abandon(spark: Any) -> None:
+    """Close a session without its server: at the process's end, PySpark would ask it for another 10 minutes."""
+    spark.release_session_on_close = False
+    spark.stop()

@@ -92,7 +92,7 @@ def test_a_jvm_that_ends_meanwhile_may_start_the_next_time():
 
 
 REFUSES = """
-import os, sys
+import sys
 from concurrent.futures import ThreadPoolExecutor
 import grpc
 from pyspark.sql import SparkSession
@@ -111,8 +111,8 @@ session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
 try:
     await_answer(session, "the Spark Connect server")
 except Exception as error:
-    print(type(error).__name__, error, flush=True)
-os._exit(0)  # PySpark's own end would ask this server to release the session
+    print(type(error).__name__, error)
+server.stop(None)  # PySpark's own end would ask it for 10 minutes
 """
 
 

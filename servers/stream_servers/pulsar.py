@@ -162,14 +162,14 @@ class PulsarServer(Server):
         """Delete `tenant/namespace`, if it is there, with all its topics.
 
         Raises:
-            HTTPStatusError: The broker refused for a minute.
+            HTTPStatusError, TimeoutException: The broker refused, or did not answer, for a minute.
         """
-        # A topic that is just being trimmed or closed makes the broker refuse, with some of the work done.
+        # A topic that is just being trimmed or closed makes the broker refuse or wait, with some of the work done.
         deadline = time.monotonic() + 60
         while namespace in self.admin("GET", f"namespaces/{namespace.partition('/')[0]}"):
             try:
                 self.admin("DELETE", f"namespaces/{namespace}?force=true")
-            except httpx.HTTPStatusError:
+            except (httpx.HTTPStatusError, httpx.TimeoutException):
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1)

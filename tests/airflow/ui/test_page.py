@@ -339,6 +339,7 @@ def test_a_reader_is_shown_with_its_holds_and_forgotten(open_page, page_server):
         page.get_by_role("button", name="shop/orders/events").click()
         page.wait_for_selector(".st-panel >> text=orders-daily")
         page.locator(".st-name", has_text="once.read").click()
+        page.wait_for_selector(".st-panel[aria-label='once.read']")  # the other reader's panel has the same button
         page.get_by_role("button", name="Forget this reader").click()
         sure = page.get_by_role("button", name="Forget it for good")
         assert sure.is_disabled()
